@@ -1,0 +1,210 @@
+"""The nouns of a knowledge base: Article, Snippet, Signature, Affected, Place, Problem."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+
+class Place(msgspec.Struct, frozen=True, order=True):
+    """A line of a file. `path` is relative to the knowledge base, `line` counts from 1."""
+
+    path: str
+    line: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something wrong at a place: the rule it breaks, what was found, and the next step."""
+
+    place: Place
+    rule: str
+    message: str
+    help: str
+    source: str = ""
+    """The line itself, to be shown below the message."""
+
+
+class Role(StrEnum):
+    """What a snippet is there to show."""
+
+    REPRO = "repro"
+    FIX = "fix"
+    PRACTICE = "practice"
+    CONTROL = "control"
+    DEADEND = "deadend"
+
+
+LANGUAGES = ("python", "cuda", "bash")
+SUFFIX = {"python": ".py", "cuda": ".cu", "bash": ".sh"}
+
+Affected = tuple[dict[str, str], ...]
+"""Alternatives, of which any may hold; each is a mapping name → specifier, all of which must."""
+
+ALWAYS: Affected = ({},)
+"""Holds on every toolchain, for a failure that is a usage error."""
+
+Text = Annotated[str, Meta(min_length=1)]
+Reference = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(#[1-9]\d*|@[0-9a-f]{7,40})$")
+]
+
+
+class Signature(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the failure's text is recognised, in a log and in a repro's output."""
+
+    literal: Annotated[str, Meta(min_length=4)]
+    """A plain substring of the log: the prefilter."""
+    regex: Text | None = None
+    """RE2 and JavaScript syntax; must match the log, too."""
+    near: Text | None = None
+    """RE2 and JavaScript syntax; when it matches the log as well, the article ranks higher."""
+
+
+class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A thread or commit of another project: `owner/repo#123` or `owner/repo@1a2b3c4`."""
+
+    report: Reference | None = None
+    fix: Reference | None = None
+    cause: Reference | None = None
+    related: Reference | None = None
+    basis: Literal["stated", "inferred"] = "stated"
+
+    @property
+    def kind(self) -> str:
+        """Which of the four it is."""
+        return next((k for k in ("report", "fix", "cause", "related") if getattr(self, k)), "")
+
+    @property
+    def reference(self) -> str:
+        """`owner/repo#123` or `owner/repo@1a2b3c4`."""
+        return str(getattr(self, self.kind)) if self.kind else ""
+
+
+class Retired(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why an article no longer stands. Its page, id and signatures stay for ever."""
+
+    since: datetime.date
+    reason: str = ""
+    replaced_by: str | None = None
+
+
+class Exemption(msgspec.Struct, frozen=True):
+    """A rule this article may break, and why."""
+
+    rule: str
+    because: Text
+
+
+class FrontMatter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The YAML block at the head of an article."""
+
+    id: str
+    title: Text
+    summary: Text
+    components: Annotated[tuple[str, ...], Meta(min_length=1)]
+    stage: str
+    severity: str
+    signatures: Annotated[tuple[Signature, ...], Meta(min_length=1)]
+    affected: tuple[dict[str, str], ...] = ()
+    upstream: tuple[Upstream, ...] = ()
+    confusable: tuple[str, ...] = ()
+    retired: Retired | None = None
+    exempt: tuple[Exemption, ...] = ()
+
+
+class Translation(msgspec.Struct, frozen=True):
+    """The YAML block of a translation: everything else is the original's."""
+
+    id: str
+    title: Text
+    summary: Text
+
+
+class Keys(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The `key=value` words of a fence."""
+
+    id: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]*$")] | None = None
+    requires: Annotated[str, Meta(pattern=r"^(cpu|compile|nvcc|gpu|gpus:[2-9])$")] = "cpu"
+    sm: Text | None = None
+    fails: Annotated[
+        str, Meta(pattern=r"^(signature|timeout|SIG[A-Z0-9]+|exit:\d{1,3}|[A-Z]\w*)$")
+    ] = "signature"
+    affected: Text | None = None
+    timeout: Annotated[float, Meta(gt=0)] | None = None
+    env: Text | None = None
+    tool: Text | None = None
+    toolchain: Text | None = None
+    after: Text | None = None
+
+
+class Snippet(msgspec.Struct, frozen=True):
+    """A fenced block that is executed."""
+
+    article: str
+    id: str
+    role: Role
+    language: str
+    code: str
+    place: Place
+    """Its first line of code."""
+    keys: Keys
+    affected: Affected
+    """Where it is expected to fail, the article's `affected` unless the fence overrides it."""
+    env: dict[str, str] = {}
+    before: tuple[Snippet, ...] = ()
+    """The snippets whose file it continues, first one first."""
+
+    @property
+    def name(self) -> str:
+        """As in `KB0002/r1`."""
+        return f"{self.article}/{self.id}"
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs it needs."""
+        if self.keys.requires == "gpu":
+            return 1
+        _, _, count = self.keys.requires.partition("gpus:")
+        return int(count or 0)
+
+    @property
+    def source(self) -> str:
+        """What is written to its file: every line at its number in the article."""
+        lines: list[str] = []
+        for part in (*self.before, self):
+            lines += [""] * (part.place.line - 1 - len(lines))
+            lines += part.code.splitlines()
+        return "\n".join(lines) + "\n"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that a run of it depends on, except where it stands in the article."""
+        parts = [self.language, *(part.code for part in (*self.before, self))]
+        parts += [f"{name}={value}" for name, value in sorted(self.env.items())]
+        parts += [self.keys.tool or "", self.keys.requires]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+class Article(msgspec.Struct, frozen=True):
+    """One failure."""
+
+    matter: FrontMatter
+    path: str
+    """Relative to the knowledge base."""
+    language: str
+    snippets: tuple[Snippet, ...]
+    body: str
+    """The Markdown after the front matter."""
+
+    @property
+    def id(self) -> str:
+        """As in `KB0002`."""
+        return self.matter.id

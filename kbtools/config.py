@@ -1,0 +1,134 @@
+"""`kbtools.toml` → `Config`: what makes a knowledge base this one and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+FILE = "kbtools.toml"
+
+
+class Unreadable(Exception):
+    """The input cannot be read: a file is missing, not text, or not what its format demands."""
+
+
+class KnowledgeBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Table `[knowledge-base]`: its name, where it lives and how its ids look."""
+
+    name: str
+    prefix: str
+    digits: int = 4
+    languages: tuple[str, ...] = ("en",)
+    repository: str = ""
+    url: str = ""
+
+
+class ArticleForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Table `[article]`: the words an article may use and the sections it must have."""
+
+    sections: tuple[str, ...] = ("Symptom", "Root cause", "Fix", "Best practice")
+    optional_sections: tuple[str, ...] = ("Does not help",)
+    stages: tuple[str, ...] = ("build", "import", "launch", "runtime")
+    severities: tuple[str, ...] = ("blocks", "crash", "wrong-result", "hang", "slow")
+    components: tuple[str, ...] = ()
+    """Known components; empty: any."""
+
+
+class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Table `[run]`: limits of one snippet and what a zygote imports for all of them."""
+
+    timeout: float = 60.0
+    """Seconds of wall time, unless the fence says otherwise."""
+    memory_gib: float = 16.0
+    """Address space of a snippet without a GPU."""
+    gpu_memory_gib: float = 64.0
+    """Address space of a snippet with one; 64 GiB was measured not to disturb CUDA on an H200."""
+    file_gib: float = 1.0
+    """Largest file a snippet may write, its captured output included."""
+    processes: int = 512
+    """Processes alive at once under one snippet."""
+    output_kib: int = 24
+    """Kept of a snippet's output: the first quarter and the last three."""
+    share: int = 4
+    """Snippets with `requires=gpu` that may share one GPU."""
+    preload: dict[str, str] = {}
+    """Module a zygote imports once → regular expression: when it matches some snippet to be run."""
+    environment: tuple[str, ...] = ()
+    """Names of environment variables that snippets may see beyond the built-in ones."""
+
+
+class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Table `[toolchain]`: which distributions are part of what a toolchain is."""
+
+    packages: tuple[str, ...] = ()
+    """Shell patterns of distribution names, as in `nvidia-*`."""
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A whole `kbtools.toml`, and the folder it stands in."""
+
+    knowledge_base: KnowledgeBase
+    article: ArticleForm = ArticleForm()
+    run: Running = Running()
+    toolchain: ToolchainForm = ToolchainForm()
+    root: Path = Path()
+
+    @property
+    def articles(self) -> Path:
+        """Folder of the articles."""
+        return self.root / "kb"
+
+    @property
+    def evidence(self) -> Path:
+        """Folder of the recorded evidence."""
+        return self.root / "evidence"
+
+    @property
+    def memory(self) -> Path:
+        """Folder of what this machine remembers of its own runs; never committed."""
+        return self.root / ".kbtools" / "memory"
+
+    @property
+    def id_pattern(self) -> re.Pattern[str]:
+        """Matches a whole article id, and nothing else."""
+        base = self.knowledge_base
+        return re.compile(rf"{re.escape(base.prefix)}\d{{{base.digits}}}")
+
+    def article_id(self, number: int) -> str:
+        """The id with that number, as in `KB0042`."""
+        base = self.knowledge_base
+        return f"{base.prefix}{number:0{base.digits}d}"
+
+
+def decode(text: str, root: Path) -> Config:
+    """Decodes the text of a `kbtools.toml` that stands in `root`.
+
+    Raises:
+        Unreadable: it is not TOML, or a key is unknown, missing or of the wrong type.
+    """
+    try:
+        config = msgspec.toml.decode(text, type=Config)
+    except msgspec.MsgspecError as error:
+        raise Unreadable(f"{root / FILE}: {error}") from error
+    return msgspec.structs.replace(config, root=root)
+
+
+def find(start: Path) -> Config:
+    """The configuration of the knowledge base that `start` lies in, searched for upwards.
+
+    Raises:
+        Unreadable: there is none, or it cannot be decoded.
+    """
+    for folder in (start.resolve(), *start.resolve().parents):
+        file = folder / FILE
+        if file.is_file():
+            try:
+                return decode(file.read_text("utf-8"), folder)
+            except (OSError, UnicodeDecodeError) as error:
+                raise Unreadable(f"{file}: {error}") from error
+    raise Unreadable(
+        f"no {FILE} in {start} or above it; "
+        "go to a knowledge base, or start one with: kbtools init DIR"
+    )

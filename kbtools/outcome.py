@@ -1,0 +1,48 @@
+"""What a run did, as observed. No claim and no judgement in here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Status = Literal["passed", "failed", "stopped", "signal", "timeout", "limit", "lost"]
+
+
+class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one run of one snippet did.
+
+    `status` is `passed` (ran to its end, exit 0), `failed` (exit other than 0), `stopped` (exit 0
+    before its last line), `signal`, `timeout`, `limit` (a limit other than time) or `lost` (the
+    runner could not tell).
+    """
+
+    status: Status
+    seconds: float = 0.0
+    """Wall time."""
+    exit: int | None = None
+    signal: str | None = None
+    exceptions: tuple[str, ...] = ()
+    """The uncaught Python exception's type and its bases, most derived first."""
+    message: str = ""
+    """The uncaught exception's text, or why the runner ended the snippet."""
+    output: str = ""
+    """Its standard output and error, head and tail, with machine paths taken out."""
+    peak_mib: float = 0.0
+    """Largest resident set of the snippet's own process."""
+
+    @property
+    def ended(self) -> str:
+        """How it ended, in a few words."""
+        if self.status == "passed":
+            return "ran to its end"
+        if self.status == "stopped":
+            return "ended before its last line with exit code 0"
+        if self.status == "signal":
+            return f"killed by {self.signal}" + (f" ({self.message})" if self.message else "")
+        if self.status in ("timeout", "limit", "lost"):
+            return self.message
+        if self.exceptions:
+            first = self.message.strip().splitlines()
+            return f"{self.exceptions[0]}: {first[0]}" if first else self.exceptions[0]
+        return f"exit code {self.exit}"
