@@ -1,0 +1,356 @@
+"""Markdown → Article. The only user of markdown-it-py and of YAML."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import yaml
+from markdown_it import MarkdownIt
+
+from kbtools.article import (
+    ALWAYS,
+    LANGUAGES,
+    Affected,
+    Article,
+    FrontMatter,
+    Keys,
+    Place,
+    Problem,
+    Role,
+    Snippet,
+    Translation,
+)
+from kbtools.config import Config, Unreadable
+
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+ROLES = tuple(str(role) for role in Role)
+KEYS = typing.get_type_hints(Keys, include_extras=True)
+
+# Block rules only: three times faster than with inline rules, and the fences are the same.
+_blocks = MarkdownIt("commonmark")
+_blocks.core.ruler.enableOnly(["normalize", "block"])
+
+
+class Wrong(msgspec.Struct, frozen=True):
+    """A value that its type refuses: the key, why, and the line."""
+
+    key: str
+    why: str
+    line: int
+
+
+class Fence(msgspec.Struct, frozen=True):
+    """A fenced block as it stands: nothing is judged yet."""
+
+    words: tuple[str, ...]
+    """The info string, split like a shell does; empty when it cannot be split."""
+    info: str
+    code: str
+    line: int
+    """Of the opening fence."""
+    closed: bool
+
+    @property
+    def language(self) -> str:
+        """The first word of the info string, or nothing."""
+        return self.words[0] if self.words else ""
+
+    @property
+    def role(self) -> str | None:
+        """The second word, unless that is `key=value`."""
+        return self.words[1] if len(self.words) > 1 and "=" not in self.words[1] else None
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The `key=value` words; a word without `=` has the value ``""``."""
+        words = self.words[2 if self.role else 1 :]
+        return {key: value for key, _, value in (word.partition("=") for word in words)}
+
+    @property
+    def runs(self) -> bool:
+        """Whether it claims to be a snippet. With no role and no key of ours it is prose."""
+        if self.language not in LANGUAGES:
+            return self.role in ROLES
+        return self.role is not None or any(key in KEYS for key in self.keys)
+
+
+class Heading(msgspec.Struct, frozen=True):
+    """A heading of level two."""
+
+    text: str
+    line: int
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A file of `kb/`, taken apart and not yet judged."""
+
+    path: str
+    language: str
+    lines: tuple[str, ...]
+    matter: dict[str, object]
+    matter_lines: dict[str, int]
+    """Line of every key of the front matter, as in `title` or `signatures[0].regex`."""
+    broken: tuple[Wrong, ...]
+    """What keeps the front matter from being read at all."""
+    fences: tuple[Fence, ...]
+    headings: tuple[Heading, ...]
+    body: str
+
+    def place(self, line: int) -> Place:
+        """That line of this page."""
+        return Place(self.path, line)
+
+    def line_of(self, key: str) -> int:
+        """Line of a key of the front matter, or of the nearest key around it."""
+        while key and key not in self.matter_lines:
+            key = re.sub(r"(\.[^.\[\]]*|\[\d+\]|^[^.\[\]]*)$", "", key)
+        return self.matter_lines.get(key, 1)
+
+    def problem(self, line: int, message: str, help: str) -> Problem:
+        """A problem on that line; the rule that found it adds its name."""
+        source = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        return Problem(self.place(line), "", message, help, source)
+
+    @property
+    def translates(self) -> bool:
+        """Whether the file name says that it is a translation: `….zh.md`."""
+        return Path(self.path).name.count(".") > 1
+
+
+def read(path: Path, config: Config) -> Page:
+    """Takes a file apart.
+
+    Raises:
+        Unreadable: it is not there, or it is not UTF-8.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{path}: {error}") from error
+    try:
+        shown = path.resolve().relative_to(config.root.resolve()).as_posix()
+    except ValueError:
+        shown = path.as_posix()
+    return take_apart(text, shown, config)
+
+
+def take_apart(text: str, path: str, config: Config) -> Page:
+    """Takes the text of a file apart; `path` is what its places will say."""
+    lines = tuple(text.replace("\r\n", "\n").split("\n"))
+    matter, matter_lines, broken, end = _front_matter(lines)
+    tokens = _blocks.parse("\n".join(("",) * end + lines[end:]))
+    suffixes = Path(path).suffixes
+    return Page(
+        path=path,
+        language=suffixes[0][1:] if len(suffixes) > 1 else config.knowledge_base.languages[0],
+        lines=lines,
+        matter=matter,
+        matter_lines=matter_lines,
+        broken=broken,
+        fences=tuple(_fence(t, lines) for t in tokens if t.type == "fence"),
+        headings=tuple(
+            Heading(tokens[i + 1].content, token.map[0] + 1)
+            for i, token in enumerate(tokens)
+            if token.type == "heading_open" and token.tag == "h2" and token.map
+        ),
+        body="\n".join(lines[end:]).strip() + "\n",
+    )
+
+
+def _front_matter(
+    lines: tuple[str, ...],
+) -> tuple[dict[str, object], dict[str, int], tuple[Wrong, ...], int]:
+    """The mapping, the line of each key, what is broken, and how many lines it takes."""
+    if lines[0].rstrip() != "---":
+        why = "the file does not begin with front matter (a line `---`)"
+        return {}, {}, (Wrong("", why, 1),), 0
+    end = next((i for i, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
+    if end is None:
+        return {}, {}, (Wrong("", "the front matter is never closed with `---`", 1),), 1
+    text = "\n" + "\n".join(lines[1:end])
+    places: dict[str, int] = {}
+    broken: list[Wrong] = []
+    try:
+        _walk(yaml.compose(text, Loader=Loader), "", places, broken)
+        value = yaml.load(text, Loader=Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        why = getattr(error, "problem", None) or str(error)
+        return {}, places, (Wrong("", f"not YAML: {why}", mark.line + 1 if mark else 1),), end + 1
+    if not isinstance(value, dict):
+        broken.append(Wrong("", "the front matter is not a mapping of keys to values", 1))
+        value = {}
+    return {str(key): item for key, item in value.items()}, places, tuple(broken), end + 1
+
+
+def _walk(node: yaml.Node | None, at: str, places: dict[str, int], broken: list[Wrong]) -> None:
+    """Notes the line of every key, and every key that is there twice."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            name = f"{at}.{key.value}".lstrip(".")
+            line = key.start_mark.line + 1
+            if name in places:
+                broken.append(Wrong(name, f"`{key.value}` is there twice", line))
+            places[name] = line
+            _walk(value, name, places, broken)
+    elif isinstance(node, yaml.SequenceNode):
+        for i, item in enumerate(node.value):
+            places[f"{at}[{i}]"] = item.start_mark.line + 1
+            _walk(item, f"{at}[{i}]", places, broken)
+
+
+def _fence(token: typing.Any, lines: tuple[str, ...]) -> Fence:
+    start, end = token.map
+    closing = lines[end - 1].strip() if end - 1 > start else ""
+    try:
+        words = tuple(shlex.split(token.info))
+    except ValueError:
+        words = tuple(token.info.split())
+    return Fence(
+        words=words,
+        info=token.info,
+        code=token.content,
+        line=start + 1,
+        closed=bool(re.fullmatch(re.escape(token.markup) + token.markup[0] + "*", closing)),
+    )
+
+
+# From raw values to typed ones: key by key, so that every problem is found and not the first.
+
+
+def convert(
+    raw: dict[str, object], form: type[msgspec.Struct], *, strict: bool = True
+) -> tuple[dict[str, object], list[tuple[str, str]]]:
+    """The values of `form`'s fields found in `raw`, and `(path, why)` of each that will not do.
+
+    A missing key is not reported here, nor one that the form does not have.
+    """
+    values: dict[str, object] = {}
+    wrong: list[tuple[str, str]] = []
+    for name, kind in typing.get_type_hints(form, include_extras=True).items():
+        if name not in raw:
+            continue
+        found, item = raw[name], _item(kind)
+        if item is not None and isinstance(found, list):
+            for i, one in enumerate(found):
+                wrong += [(f"{name}[{i}]{path}", why) for path, why in _errors(one, item, strict)]
+            if not any(path.startswith(f"{name}[") for path, _ in wrong):
+                wrong += [(name + path, why) for path, why in _errors(found, kind, strict)]
+        else:
+            wrong += [(name + path, why) for path, why in _errors(found, kind, strict)]
+        if not any(re.match(rf"{name}\b", path) for path, _ in wrong):
+            values[name] = msgspec.convert(found, kind, strict=strict)
+    return values, wrong
+
+
+def _errors(value: object, kind: object, strict: bool) -> Iterator[tuple[str, str]]:
+    try:
+        msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        why, _, at = str(error).partition(" - at `$")
+        yield at.rstrip("`"), why
+
+
+def _item(kind: object) -> object | None:
+    """`X` for a field of type `tuple[X, ...]`."""
+    if typing.get_origin(kind) is typing.Annotated:
+        kind = typing.get_args(kind)[0]
+    return typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else None
+
+
+def front_matter(page: Page) -> tuple[dict[str, object], tuple[Wrong, ...]]:
+    """The typed values of a page's front matter, and those that will not do."""
+    values, wrong = convert(page.matter, Translation if page.translates else FrontMatter)
+    return values, tuple(Wrong(key, why, page.line_of(key)) for key, why in wrong)
+
+
+def fence_keys(fence: Fence) -> tuple[Keys, tuple[Wrong, ...]]:
+    """The typed keys of a fence, and those that will not do."""
+    raw: dict[str, object] = dict(fence.keys)
+    values, wrong = convert(raw, Keys, strict=False)
+    return Keys(**typing.cast("dict[str, typing.Any]", values)), tuple(
+        Wrong(key, why, fence.line) for key, why in wrong
+    )
+
+
+CONDITION = re.compile(r"^\s*([A-Za-z][\w.-]*?)\s*((?:[<>=!~]=?|===).*)$")
+
+
+def affected_key(text: str) -> Affected:
+    """What a fence's `affected="…"` says: `always`, or conditions joined by `;`.
+
+    Raises:
+        ValueError: a condition is not a name followed by a version specifier.
+    """
+    if text.strip() == "always":
+        return ALWAYS
+    conditions = {}
+    for part in text.split(";"):
+        found = CONDITION.match(part)
+        if not found:
+            raise ValueError(f"`{part.strip()}` is not a name and a version specifier")
+        conditions[found[1]] = found[2].strip()
+    return (conditions,)
+
+
+def environment_key(text: str) -> dict[str, str]:
+    """What a fence's `env="K=V …"` says.
+
+    Raises:
+        ValueError: a word is not `NAME=value`.
+    """
+    variables = {}
+    for word in shlex.split(text):
+        name, equals, value = word.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ValueError(f"`{word}` is not NAME=value")
+        variables[name] = value
+    return variables
+
+
+def article(page: Page) -> Article:
+    """The article of a page in which no rule of `kbtools.checks.pages` finds a problem.
+
+    Raises:
+        ValueError, TypeError: it has one.
+    """
+    values, _ = front_matter(page)
+    matter = FrontMatter(**typing.cast("dict[str, typing.Any]", values))
+    return Article(
+        matter=matter,
+        path=page.path,
+        language=page.language,
+        snippets=snippets(page, matter.id, matter.affected or ALWAYS),
+        body=page.body,
+    )
+
+
+def snippets(page: Page, article_id: str, affected: Affected = ALWAYS) -> tuple[Snippet, ...]:
+    """The snippets of a page, in order, each joined with those it continues."""
+    made: dict[str, Snippet] = {}
+    counts: dict[str, int] = {}
+    for fence in page.fences:
+        if not fence.runs or fence.role not in ROLES or fence.language not in LANGUAGES:
+            continue
+        counts[fence.role] = counts.get(fence.role, 0) + 1
+        keys, _ = fence_keys(fence)
+        before = made.get(keys.after) if keys.after else None
+        snippet = Snippet(
+            article=article_id,
+            id=keys.id or f"{fence.role}{counts[fence.role]}",
+            role=Role(fence.role),
+            language=fence.language,
+            code=fence.code,
+            place=page.place(fence.line + 1),
+            keys=keys,
+            affected=affected_key(keys.affected) if keys.affected else affected,
+            env=environment_key(keys.env) if keys.env else {},
+            before=(*before.before, before) if before else (),
+        )
+        made[snippet.id] = snippet
+    return tuple(made.values())
