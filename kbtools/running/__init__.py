@@ -1,0 +1,6 @@
+"""One snippet, one process. Judges nothing, and knows nothing of articles' claims."""
+
+from kbtools.running.executor import Executor, Run
+from kbtools.running.slots import Slots
+
+__all__ = ["Executor", "Run", "Slots"]

@@ -1,0 +1,98 @@
+"""Prints what the interpreter that runs it holds, as one JSON object. Standard library only.
+
+Run by the toolchain's own Python (3.9 or newer); imports none of the packages it lists.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+
+
+def said(*command: str) -> str:
+    """What a command prints, or nothing where it cannot be run."""
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
+def packages() -> dict[str, str]:
+    """Canonical name → version of every installed distribution."""
+    found: dict[str, str] = {}
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"]
+        if name:
+            # the first on the path is the one that an import finds
+            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
+    return found
+
+
+def gpus() -> tuple[list[dict[str, str]], str | None]:
+    """Every GPU, and the driver's version."""
+    rows = said(
+        "nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"
+    )
+    cells = [[cell.strip() for cell in row.split(",")] for row in rows.splitlines()]
+    cells = [row for row in cells if len(row) == 3]
+    return [{"name": r[0], "sm": r[1]} for r in cells], cells[0][2] if cells else None
+
+
+def release(text: str) -> str | None:
+    """The `13.0.88` or `13.0` in what nvcc and ptxas print of themselves."""
+    found = re.search(r"\bV(\d+\.\d+\.\d+)", text) or re.search(r"release (\d+\.\d+)", text)
+    return found.group(1) if found else None
+
+
+def ptxas() -> dict[str, str] | None:
+    """The assembler that Triton would use: the one in its wheel, else the one on the PATH."""
+    candidates = []
+    if os.environ.get("TRITON_PTXAS_PATH"):
+        candidates.append((os.environ["TRITON_PTXAS_PATH"], "TRITON_PTXAS_PATH"))
+    spec = importlib.util.find_spec("triton")
+    for root in (spec.submodule_search_locations or []) if spec else []:
+        for inside in ("backends/nvidia/bin", "common/../third_party/cuda/bin"):
+            candidates.append((os.path.join(root, inside, "ptxas"), "triton"))
+    candidates.append((shutil.which("ptxas") or "", "PATH"))
+    for path, source in candidates:
+        if path and os.access(path, os.X_OK):
+            version = release(said(path, "--version"))
+            if version:
+                return {"version": version, "source": source}
+    return None
+
+
+def main() -> None:
+    """Prints the object."""
+    cards, driver = gpus()
+    nvcc = release(said("nvcc", "--version"))
+    compiler = said("c++", "--version").splitlines()
+    json.dump(
+        {
+            "python": platform.python_version(),
+            "packages": packages(),
+            "platform": "-".join((sys.platform, platform.machine())),
+            "libc": " ".join(platform.libc_ver()).strip(),
+            "compiler": compiler[0] if compiler else "",
+            "kernel": platform.release(),
+            "cuda": nvcc,
+            "driver": driver,
+            "gpus": cards,
+            "ptxas": ptxas(),
+        },
+        sys.stdout,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+"""A zygote, and the runs asked of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from kbtools.config import Running
+from kbtools.outcome import Outcome
+from kbtools.running.output import Redaction, head_and_tail
+
+HERE = Path(__file__).parent
+ZYGOTE = HERE / "zygote.py"
+REPRO = HERE.parent / "repro.py"
+GIB = 1 << 30
+
+ALLOWED = (
+    *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CC", "CXX", "TZ"),
+    *("SYSTEMROOT", "PYTHONPATH", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
+    *("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS"),
+)
+"""Variables that a snippet inherits. Everything else, tokens above all, it does not see."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run to be made."""
+
+    source: str
+    """The text of the file."""
+    language: str
+    shown: str
+    """What its path is called in output, tracebacks and evidence: the article's."""
+    suffix: str = ".py"
+    timeout: float = 60.0
+    env: dict[str, str] = {}
+    tool: tuple[str, ...] = ()
+    compile_only: bool = False
+    fresh: bool = False
+    """In an interpreter of its own instead of a fork of the zygote."""
+    gpus: tuple[int, ...] = ()
+
+
+class Executor:
+    """Runs snippets on one toolchain, any number at a time; safe to use from several threads.
+
+    Use it as a context manager: leaving it ends every process and removes every file it made.
+    """
+
+    def __init__(
+        self, python: str, running: Running, *, preload: Sequence[str] = (), sandbox: bool = True
+    ) -> None:
+        self.python = python
+        self.running = running
+        self.preload = tuple(preload)
+        self.sandbox = sandbox
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, queue.Queue[dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        self.ready: dict[str, Any] = {}
+        """What the zygote said when it was ready."""
+
+    def __enter__(self) -> Self:
+        self.folder = Path(tempfile.mkdtemp(prefix="kbtools-"))
+        self.path = self.folder / "path"
+        (self.path / "kbtools").mkdir(parents=True)
+        (self.path / "kbtools" / "__init__.py").touch()
+        if REPRO.exists():
+            shutil.copy(REPRO, self.path / "kbtools")
+        (self.folder / "tmp").mkdir()
+        self._redaction = Redaction(self.python)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends every run (each is then `lost`) and the zygote."""
+        with self._lock:
+            self._closed = True
+            process = self._process
+        if process is not None:
+            _end(process)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self, run: Run) -> Outcome:
+        """Runs one snippet and says what it did.
+
+        A zygote that dies meanwhile (the kernel may kill it when memory runs out) is replaced
+        and the run made once more.
+        """
+        for _ in range(2):
+            reply, scratch = self._ask(run)
+            if reply.get("zygote") != "died" or self._closed:
+                break
+        try:
+            return self._outcome(run, reply, scratch)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _ask(self, run: Run) -> tuple[dict[str, Any], Path]:
+        number = next(self._numbers)
+        scratch = self.folder / f"run{number}"
+        if self._closed:
+            return {"status": "lost", "message": "cancelled"}, scratch
+        for name in ("work", "cache", "tmp"):
+            (scratch / name).mkdir(parents=True)
+        stem = Path(run.shown).name.partition(".")[0]
+        file = scratch / (stem + run.suffix)
+        file.write_text(run.source, "utf-8")
+        out = scratch / "output"
+        out.touch()
+        replies: queue.Queue[dict[str, Any]] = queue.Queue()
+        request = self._request(run, number, scratch, file, out)
+        try:
+            with self._lock:
+                process = self._zygote()
+                self._waiting[number] = replies
+                assert process.stdin is not None
+                process.stdin.write(json.dumps(request).encode() + b"\n")
+                process.stdin.flush()
+        except OSError:
+            return {"zygote": "died", "status": "lost", "message": "the zygote died"}, scratch
+        return replies.get(), scratch
+
+    def _request(
+        self, run: Run, number: int, scratch: Path, file: Path, out: Path
+    ) -> dict[str, Any]:
+        limits = self.running
+        memory = limits.gpu_memory_gib if run.gpus else limits.memory_gib
+        flags = run.env.get("NVCC_APPEND_FLAGS", "") + run.env.get("NVCC_PREPEND_FLAGS", "")
+        native = run.gpus and not run.compile_only and "arch" not in flags and "-gen" not in flags
+        return {
+            "id": number,
+            "language": run.language,
+            "file": str(file),
+            "scratch": str(scratch),
+            "cwd": str(scratch / "work"),
+            "path": str(self.path),
+            "out": str(out),
+            "env": self._environment(run, scratch),
+            "timeout": run.timeout,
+            "tool": list(run.tool),
+            "flags": ["-arch=native"] if native else [],
+            "compile_only": run.compile_only,
+            # a variable may be read when a module is imported, which in a fork was long ago
+            "fresh": run.fresh or bool(run.env) or "environ" in run.source,
+            "sandbox": self.sandbox,
+            "shared_tmp": str(self.folder / "tmp"),
+            "limits": {
+                "memory": int(memory * GIB),
+                "file": int(limits.file_gib * GIB),
+                "processes": limits.processes,
+                "others": self.ready.get("others", 4096),
+            },
+        }
+
+    def _environment(self, run: Run, scratch: Path) -> dict[str, str]:
+        cache = scratch / "cache"
+        env = base_environment(self.python, self.running.environment)
+        paths = [str(self.path), env.get("PYTHONPATH", "")]
+        return env | {
+            "HOME": str(scratch / "work"),
+            "TMPDIR": str(scratch / "tmp"),
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TRITON_CACHE_DIR": str(cache / "triton"),
+            "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+            "TORCH_EXTENSIONS_DIR": str(cache / "extensions"),
+            "CUDA_CACHE_PATH": str(cache / "cuda"),
+            "XDG_CACHE_HOME": str(cache),
+            "CUDA_VISIBLE_DEVICES": ",".join(map(str, run.gpus)),
+            **run.env,
+        }
+
+    def _zygote(self) -> subprocess.Popen[bytes]:
+        """The zygote, started if there is none; the caller holds the lock."""
+        if self._closed:
+            raise OSError("closed")
+        if self._process is None or self._process.poll() is not None:
+            self._process = self._start()
+        return self._process
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        env = base_environment(self.python, self.running.environment)
+        process = subprocess.Popen(
+            [self.python, str(ZYGOTE), ",".join(self.preload)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(self.folder / "zygote.log").open("ab"),
+            # asked through NVML, torch answers without spoiling the fork; and the temporary
+            # folder that its modules note is one that each snippet finds its own behind
+            env=env | {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "TMPDIR": str(self.folder / "tmp")},
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        if not first:
+            log = (self.folder / "zygote.log").read_text("utf-8", "replace")
+            raise ZygoteFailed(f"{self.python} could not start:\n{log[-2000:]}")
+        self.ready = json.loads(first)
+        threading.Thread(target=self._pump, args=(process,), daemon=True).start()
+        return process
+
+    def _pump(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            reply = json.loads(line)
+            with self._lock:
+                waiting = self._waiting.pop(reply["id"], None)
+            if waiting:
+                waiting.put(reply)
+        with self._lock:
+            orphans, self._waiting = self._waiting, {}
+        for waiting in orphans.values():
+            waiting.put({"zygote": "died", "status": "lost", "message": "the zygote died"})
+
+    def _outcome(self, run: Run, reply: dict[str, Any], scratch: Path) -> Outcome:
+        name = Path(run.shown).name.partition(".")[0] + run.suffix
+        self_paths = {str(scratch / name): run.shown, str(scratch): "<scratch>"}
+        clean = self._redaction.with_paths(self_paths)
+        text = head_and_tail(scratch / "output", self.running.output_kib * 1024)
+        seen = {"output": clean(text), "seconds": reply.get("seconds", 0.0)}
+        seen["peak_mib"] = round(reply.get("peak_kib", 0) / 1024, 1)
+        if "status" in reply:
+            message = reply["message"]
+            if reply["status"] == "timeout" and '"end"' in reply.get("told", ""):
+                message += ", though it reached its last line: something keeps it alive"
+            if reply["status"] == "lost" and _full(self.folder):
+                message = "the disk is full"
+            return Outcome(status=reply["status"], message=message, **seen)
+        try:
+            told = json.loads(reply["told"] or "{}")
+        except ValueError:
+            told = {}
+        return _ended(reply["wait"], told, clean, seen)
+
+
+class ZygoteFailed(Exception):
+    """The toolchain's interpreter cannot even run the standard library."""
+
+
+def _ended(wait: int, told: dict[str, Any], clean: Any, seen: dict[str, Any]) -> Outcome:
+    code = os.waitstatus_to_exitcode(wait)
+    if code < 0:
+        name = signal.Signals(-code).name
+        why = {"SIGKILL": "not by kbtools: was memory short?", "SIGXFSZ": "file size limit"}
+        return Outcome(status="signal", signal=name, message=why.get(name, ""), **seen)
+    if code == 0:
+        return Outcome(status="passed" if told.get("end") else "stopped", exit=0, **seen)
+    return Outcome(
+        status="failed",
+        exit=code,
+        exceptions=tuple(told.get("raised", ())),
+        message=clean(told.get("message", "")),
+        **seen,
+    )
+
+
+def _full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < 1 << 20
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Asks the zygote to end by closing its input; it ends its keepers, they their snippets."""
+    if process.stdin:
+        with suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def base_environment(python: str, more: Sequence[str] = ()) -> dict[str, str]:
+    """The environment that a toolchain is asked and run in: an allow-list, and its `bin` first."""
+    env = {name: os.environ[name] for name in (*ALLOWED, *more) if name in os.environ}
+    folders = [str(Path(python).parent), env.get("PATH", os.defpath)]
+    return env | {"PATH": os.pathsep.join(folders), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}

@@ -1,0 +1,69 @@
+"""What is kept of a snippet's output: head and tail, and no path of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+SECRET = re.compile(
+    r"\b(?:gh[pousr]_|github_pat_|hf_|sk-|xox[abp]-|AKIA|glpat-)[A-Za-z0-9_-]{12,}\b"
+    r"|(?i:\b(?:token|password|secret|api[_-]?key)\b\s*[=:]\s*)\S+"
+)
+
+
+def head_and_tail(file: Path, cap: int) -> str:
+    r"""The text of a file, the middle left out where it is longer than `cap` bytes.
+
+    Bytes that are not UTF-8 become `\xNN`; a file that is gone has no text.
+    """
+    try:
+        size = file.stat().st_size
+        with file.open("rb") as stream:
+            if size <= cap:
+                return stream.read().decode("utf-8", "backslashreplace")
+            head = stream.read(cap // 4)
+            stream.seek(size - (cap - cap // 4))
+            tail = stream.read()
+    except OSError:
+        return ""
+    left_out = f"\n[... {size - len(head) - len(tail)} bytes left out ...]\n"
+    # cut at whole lines, where there are any, so that no half word is mistaken for one
+    head = head[: head.rfind(b"\n")] if b"\n" in head else head
+    tail = tail[tail.find(b"\n") + 1 :] if b"\n" in tail[:-1] else tail
+    texts = (part.decode("utf-8", "backslashreplace") for part in (head, tail))
+    return left_out.join(texts)
+
+
+class Redaction:
+    """Takes out of a text what names this machine and what looks like a secret."""
+
+    def __init__(self, python: str) -> None:
+        prefix = Path(python).parent.parent
+        home = str(Path.home())
+        self._paths = {
+            # what installed packages print: the environment's own prefix, resolved or not
+            str(prefix): "<env>",
+            str(prefix.resolve()): "<env>",
+            str(Path(os.path.realpath(python)).parent.parent): "<python>",
+            home: "~",
+        }
+        self._host = socket.gethostname()
+
+    def with_paths(self, paths: dict[str, str]) -> Callable[[str], str]:
+        """A function that cleans a text, these paths included."""
+        known = {**paths, **self._paths}
+        # the longest first: one may lie below another
+        ordered = sorted((p for p in known if len(p) > 1), key=len, reverse=True)
+        pattern = re.compile("|".join(re.escape(p) + r"(?![\w-])" for p in ordered))
+
+        def clean(text: str) -> str:
+            text = pattern.sub(lambda found: known[found[0]], text)
+            text = SECRET.sub("<redacted>", text)
+            if len(self._host) > 3:
+                text = text.replace(self._host, "<host>")
+            return text
+
+        return clean

@@ -1,0 +1,418 @@
+"""Imports the heavy modules once, then forks one child per snippet. Standard library only.
+
+Run by the toolchain's own interpreter, Python 3.9 or newer. Reads requests and writes replies,
+one JSON object a line. Between the zygote and each snippet stands a *keeper*: a process that adopts
+whatever the snippet leaves behind, holds it to its limits, ends it all, and reports what it saw.
+
+    zygote ── keeper ── snippet ── anything it starts
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import types
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+TICK = 0.5  # seconds between two looks at what a snippet holds
+SWEEP = 20.0  # seconds that a killed process may take to be gone (a kernel on a GPU, say)
+
+
+def main() -> None:
+    """Serves requests, or runs the one snippet that a fresh interpreter was started for."""
+    if sys.argv[1] == "--snippet":
+        sys.exit(run(json.loads(sys.argv[2]), int(sys.argv[3])))
+    serve([name for name in sys.argv[1].split(",") if name])
+
+
+# The zygote
+
+
+def serve(preload: list[str]) -> None:
+    """Answers requests until standard input ends, then ends what still runs."""
+    replies = os.dup(1)
+    os.dup2(2, 1)  # whatever a module prints while it is imported is no reply
+    os.set_inheritable(replies, False)
+    imported, refused = [], {}
+    for name in preload:
+        try:
+            importlib.import_module(name)
+            imported.append(name)
+        except Exception as error:  # a broken module is the snippets' business, not ours
+            refused[name] = "%s: %s" % (type(error).__name__, error)
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        raise SystemExit("importing %s initialised CUDA: no child could use it" % imported)
+    say(replies, ready=True, preloaded=imported, refused=refused, sandbox=sandbox_here())
+    gc.collect()
+    gc.freeze()  # pages that the collector never touches stay shared with the children
+    wake, woken = os.pipe()
+    for end in (wake, woken):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(woken)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us to handle
+    keepers: dict[int, int] = {}
+    buffer = b""
+    while True:
+        readable, _, _ = select.select([0, wake], [], [])
+        if wake in readable:
+            os.read(wake, 4096)
+            reap(keepers, replies)
+        if 0 in readable:
+            chunk = os.read(0, 1 << 20)
+            if not chunk:
+                break
+            *lines, buffer = (buffer + chunk).split(b"\n")
+            for line in lines:
+                message = json.loads(line)
+                if "cancel" in message:
+                    for pid, number in keepers.items():
+                        if number == message["cancel"]:
+                            os.kill(pid, signal.SIGTERM)
+                else:
+                    keepers[start(message, replies)] = message["id"]
+    for pid in keepers:
+        os.kill(pid, signal.SIGTERM)
+    for pid in keepers:
+        os.waitpid(pid, 0)
+
+
+def say(replies: int, **message: object) -> None:
+    """Writes one line; short enough (a pipe's atomic write) to need no lock between keepers."""
+    os.write(replies, json.dumps(message).encode() + b"\n")
+
+
+def reap(keepers: dict[int, int], replies: int) -> None:
+    """Buries the keepers that ended, and speaks for one that could not."""
+    while keepers:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        number = keepers.pop(pid, None)
+        if status and number is not None:
+            say(replies, id=number, status="lost", message="its keeper died (status %d)" % status)
+
+
+def start(request: dict, replies: int) -> int:
+    """Forks the keeper of one snippet."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        keep(request, replies)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+# The keeper
+
+
+def keep(request: dict, replies: int) -> None:
+    """Runs one snippet, holds it to its limits, ends all it leaves, reports what it did."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    signals = {signal.SIGCHLD, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    for number in signals:
+        signal.signal(number, signal.SIG_DFL)
+    heard, told = os.pipe()
+    started = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(heard)
+            become_snippet(request, told)
+        except BaseException as error:  # never let a child run on as a second keeper
+            os.write(2, ("kbtools: the snippet could not be started: %r\n" % error).encode())
+        finally:
+            os._exit(125)
+    os.close(told)
+    os.set_blocking(heard, False)
+    report: dict = {"id": request["id"]}
+    pid, status, usage = watch(child, request, report, started, signals)
+    report["seconds"] = round(time.monotonic() - started, 4)
+    report["left"] = sweep(child)
+    if not pid:  # ended by us: buried in the sweep
+        status = None
+    else:
+        report["peak_kib"] = usage.ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+    report["wait"] = status
+    try:
+        told_text = os.read(heard, 1 << 16).decode("utf-8", "replace")
+    except BlockingIOError:
+        told_text = ""
+    report["told"] = told_text[:3000]
+    say(replies, **report)
+
+
+def watch(child: int, request: dict, report: dict, started: float, signals: set) -> tuple:
+    """Waits for the snippet, or for the reason to end it, which it notes in the report."""
+    limits, deadline = request["limits"], started + request["timeout"]
+    look = started + TICK
+    while True:
+        pid, status, usage = os.wait4(child, os.WNOHANG)
+        if pid:
+            return pid, status, usage
+        now = time.monotonic()
+        if now >= deadline:
+            report.update(status="timeout", message="time limit of %g s" % request["timeout"])
+            return 0, None, None
+        if now >= look:
+            look = now + TICK
+            if len(family()) > limits["processes"]:
+                message = "limit of %d processes" % limits["processes"]
+                report.update(status="limit", message=message)
+                return 0, None, None
+        if wait_for(signals, max(0.0, min(deadline, look) - now)) == signal.SIGTERM:
+            report.update(status="lost", message="cancelled")
+            return 0, None, None
+
+
+def wait_for(signals: set, seconds: float) -> int | None:
+    """The signal that came within so many seconds, or None."""
+    if hasattr(signal, "sigtimedwait"):
+        info = signal.sigtimedwait(signals, seconds)
+        return info.si_signo if info else None
+    time.sleep(min(seconds, 0.01))  # macOS
+    return next((n for n in signal.sigpending() if n == signal.SIGTERM), None)
+
+
+def family() -> list[int]:
+    """Process ids of everything below this process."""
+    parents: dict[int, list[int]] = {}
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    for pid in pids:
+        try:
+            with open("/proc/%d/stat" % pid, "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        parents.setdefault(int(fields[1]), []).append(pid)
+    below, new = [], [os.getpid()]
+    while new:
+        new = [child for pid in new for child in parents.get(pid, [])]
+        below += new
+    return below
+
+
+def sweep(child: int) -> int:
+    """Kills all that the snippet left, orphans that this keeper adopted too; how many they were."""
+    left: set[int] = set()
+    deadline = time.monotonic() + SWEEP
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+    while time.monotonic() < deadline:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+        except ChildProcessError:
+            return len(left - {child})
+        for pid in family():
+            left.add(pid)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.002)
+    return len(left - {child})
+
+
+def prctl(option: int, value: int) -> None:
+    """A switch of this process; nothing where the system has none."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(option, int(value), 0, 0, 0)
+
+
+# The snippet
+
+
+def become_snippet(request: dict, told: int) -> None:
+    """Turns this fork into the snippet's process; never returns."""
+    os.setsid()
+    null, out = (
+        os.open("/dev/null", os.O_RDONLY),
+        os.open(request["out"], os.O_WRONLY | os.O_APPEND),
+    )
+    for source, target in ((null, 0), (out, 1), (out, 2)):
+        os.dup2(source, target)
+    told_high = 200
+    os.dup2(told, told_high)
+    os.closerange(3, told_high)
+    os.closerange(told_high + 1, 4096)
+    signal.pthread_sigmask(signal.SIG_SETMASK, set())
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(request["cwd"])
+    if request["sandbox"]:
+        from_sandbox().enter(request["scratch"], network=False, shared_tmp=request["shared_tmp"])
+    set_limits(request["limits"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    if request["fresh"] or request["language"] != "python":
+        words = [sys.executable, os.path.abspath(__file__), "--snippet", json.dumps(request)]
+        tool = request["tool"] if request["language"] == "python" else []
+        os.set_inheritable(told_high, True)
+        os.execvpe((tool + words)[0], tool + words + [str(told_high)], os.environ)
+    import atexit
+
+    atexit._clear()  # those of the preloaded modules: torch's cost 23 ms a child
+    import tempfile
+
+    tempfile.tempdir = None  # the zygote's, had a module asked for it
+    sys.stdin = open(0)
+    sys.stdout.reconfigure(line_buffering=True, encoding="utf-8", errors="backslashreplace")
+    sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")
+    sys.path[0:1] = [os.path.dirname(request["file"]), request["path"]]
+    status = run_python(request["file"], told_high)
+    try:  # what an interpreter does at its end
+        import threading
+
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+
+def set_limits(limits: dict) -> None:
+    """Address space, file size and processes; no core files."""
+    import resource
+
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_AS: limits["memory"],
+        resource.RLIMIT_FSIZE: limits["file"],
+        resource.RLIMIT_NPROC: limits["processes"] + limits["others"],
+    }
+    for which, value in wanted.items():
+        hard = resource.getrlimit(which)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        try:
+            resource.setrlimit(which, (value, value))
+        except (ValueError, OSError):
+            pass  # the keeper counts processes, too; macOS has no address-space limit
+
+
+def run(request: dict, told: int) -> int:
+    """Runs a snippet of any language in this interpreter; the exit status."""
+    os.set_inheritable(told, False)
+    sys.argv = [request["file"]]
+    if request["language"] == "python":
+        sys.path[0:1] = [os.path.dirname(request["file"]), request["path"]]
+        return run_python(request["file"], told)
+    if request["language"] == "bash":
+        script = '. "$1"; printf "%s" \'{"end": true}\' >&"$2"'
+        os.set_inheritable(told, True)
+        words = ["bash", "-euo", "pipefail", "-c", script, "bash", request["file"], str(told)]
+        os.execvp("bash", words)
+    return run_cuda(request, told)
+
+
+def run_python(path: str, told: int) -> int:
+    """Runs a file as `__main__` and tells how it ended; the exit status."""
+    main_module = types.ModuleType("__main__")
+    main_module.__file__ = path
+    main_module.__builtins__ = __builtins__
+    sys.modules["__main__"] = main_module  # so that `spawn` and `pickle` find it
+    sys.argv = [path]
+    owner = os.getpid()
+    try:
+        with open(path, "rb") as file:
+            code = compile(file.read(), path, "exec", dont_inherit=True)
+        exec(code, main_module.__dict__)
+        told_now: dict = {"end": True}
+        status = 0
+    except SystemExit as stop:
+        told_now = {"exit": stop.code if isinstance(stop.code, int) else None}
+        status = 0 if stop.code is None else stop.code if isinstance(stop.code, int) else 1
+        if not (stop.code is None or isinstance(stop.code, int)):
+            print(stop.code, file=sys.stderr)
+    except BaseException as error:
+        names = [kind.__name__ for kind in type(error).__mro__[:-1]]
+        told_now = {"raised": names[:8], "message": str(error)[:1500]}
+        # without the frame of this function, which is none of the reader's business
+        shown = error.with_traceback(error.__traceback__.tb_next)
+        sys.excepthook(type(shown), shown, shown.__traceback__)
+        status = 130 if isinstance(error, KeyboardInterrupt) else 1
+    if os.getpid() == owner:  # a fork of the snippet that falls through to here is not its end
+        try:
+            os.write(told, json.dumps(told_now).encode())
+        except OSError:
+            pass  # the snippet closed it: reported as stopped half-way
+    return status & 0xFF
+
+
+def run_cuda(request: dict, told: int) -> int:
+    """Compiles a file with nvcc and, unless it is compile-only, runs the program."""
+    program = os.path.join(os.path.dirname(request["file"]), "program")
+    command = ["nvcc", *request["flags"], request["file"], "-o", program]
+    if request["compile_only"]:
+        command[1:1] = ["-c"]
+    for words in [command] if request["compile_only"] else [command, [*request["tool"], program]]:
+        status = subprocess.run(words, check=False).returncode
+        if status < 0:
+            os.kill(os.getpid(), -status)
+        if status:
+            return status
+    os.write(told, b'{"end": true}')
+    return 0
+
+
+# The sandbox stands in a file of its own, loaded only where it is asked for
+
+
+@functools.lru_cache(maxsize=None)
+def from_sandbox() -> types.ModuleType:
+    """The neighbouring module, found by its path: the toolchain has no kbtools installed."""
+    import importlib.util
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sandbox.py")
+    spec = importlib.util.spec_from_file_location("kbtools_sandbox", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def sandbox_here() -> dict:
+    """What the kernel allows of the sandbox, tried in a child."""
+    heard, told = os.pipe()
+    sandbox = from_sandbox()  # here, so that every child has it already
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(told, json.dumps(sandbox.trial()).encode())
+        except BaseException as error:
+            os.write(told, json.dumps({"error": repr(error)}).encode())
+        finally:
+            os._exit(0)
+    os.close(told)
+    os.waitpid(pid, 0)
+    with os.fdopen(heard) as file:
+        return json.loads(file.read() or "{}")
+
+
+if __name__ == "__main__":
+    main()
