@@ -1,0 +1,90 @@
+"""What follows for an article from its evidence: computed, never stored."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kbtools import evidence
+from kbtools.article import Article, Snippet
+from kbtools.config import Config
+from kbtools.evidence import Row
+from kbtools.judging import Name, Verdict, expect, judge
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A snippet, a row that counts for it, and the verdict that follows today."""
+
+    snippet: Snippet
+    row: Row
+    verdict: Verdict
+
+
+class State(msgspec.Struct, frozen=True):
+    """What is known of an article.
+
+    `word` is `retired`, `contradicted` (some claim is red), `reproduced` (its failure was seen),
+    `resolved` (its failure was only seen not to happen, as claimed), `holds` (only fixes were
+    seen) or `not run`.
+    """
+
+    word: str
+    green: int
+    red: int
+    not_run: int
+    """Snippets with no evidence for the code they have now."""
+    toolchains: int
+
+
+def seen(article: Article, config: Config) -> tuple[Seen, ...]:
+    """Every row that counts for an article, judged against its claims of today."""
+    rows = evidence.read(config.evidence, article.id)
+    return tuple(
+        Seen(snippet, row, judge(article, snippet, expect(snippet, row.toolchain), row.outcome))
+        for snippet in article.snippets
+        for row in evidence.of_snippet(rows, snippet)
+    )
+
+
+def state_of(article: Article, config: Config) -> State:
+    """The state of an article."""
+    found = seen(article, config)
+    names = {one.verdict.name for one in found}
+    red = sum(one.verdict.colour == "red" for one in found)
+    if article.matter.retired:
+        word = "retired"
+    elif red:
+        word = "contradicted"
+    else:
+        order = (Name.REPRODUCED, Name.RESOLVED, Name.HOLDS)
+        word = next((str(name) for name in order if name in names), "not run")
+    return State(
+        word=word,
+        green=sum(one.verdict.colour == "green" for one in found),
+        red=red,
+        not_run=len(article.snippets) - len({one.snippet.id for one in found}),
+        toolchains=len({one.row.toolchain.identity for one in found}),
+    )
+
+
+def as_markdown(article: Article, config: Config) -> str:
+    """An article as a page of Markdown: title, state, text, evidence."""
+    state, matter = state_of(article, config), article.matter
+    lines = [f"# {article.id}: {matter.title}", "", f"**{matter.summary}**", ""]
+    lines += [
+        f"State: {state.word}. {state.green} claims seen to hold, {state.red} contradicted, "
+        f"{state.not_run} snippets not run since they were edited.",
+        "",
+        article.body,
+        "## Evidence",
+        "",
+        "| snippet | verdict | toolchain | when |",
+        "| --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {one.snippet.id} ({one.snippet.role}) | {one.verdict.name} "
+        f"| {one.row.toolchain.label} | {one.row.when:%Y-%m-%d} |"
+        for one in seen(article, config)
+    ]
+    lines += ["", "## Upstream", ""]
+    lines += [f"- {one.kind}: {one.reference} ({one.basis})" for one in matter.upstream]
+    return "\n".join(lines) + "\n"

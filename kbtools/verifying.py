@@ -1,0 +1,215 @@
+"""Plan, run, judge, record: the life of a snippet on one page."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import msgspec
+
+from kbtools import __version__, evidence
+from kbtools.article import SUFFIX, Article, Role, Snippet
+from kbtools.config import Config, Unreadable
+from kbtools.evidence import Row
+from kbtools.judging import Expectation, Name, Verdict, expect, judge
+from kbtools.outcome import Outcome
+from kbtools.running import Executor, Run, Slots
+from kbtools.running.controls import control_for
+from kbtools.running.executor import REPRO
+from kbtools.toolchain import Toolchain
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A snippet to be verified on a toolchain, and what the article's claims imply there."""
+
+    article: Article
+    snippet: Snippet
+    toolchain: Toolchain
+    expected: Expectation
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of a task."""
+
+    task: Task
+    verdict: Verdict
+    outcome: Outcome | None = None
+    """None where nothing was run."""
+    remembered: bool = False
+    """Whether the outcome is that of an earlier run on this machine."""
+    trouble: str = ""
+    """Why the outcome could not be written down."""
+
+
+class Options(msgspec.Struct, frozen=True):
+    """How a run is made."""
+
+    jobs: int = 2
+    again: bool = False
+    """Run what is remembered, too."""
+    record: bool = False
+    """Write evidence, not only what this machine remembers."""
+    fresh: bool = False
+    """`--isolation spawn`: an interpreter for every snippet."""
+    timeout: float | None = None
+    """Seconds, instead of what configuration and fence say."""
+    fail_fast: bool = False
+    sandbox: bool = True
+
+
+def plan(
+    articles: Iterable[Article], toolchain: Toolchain, name: str | None, roles: Iterable[Role]
+) -> tuple[Task, ...]:
+    """Every snippet of these roles, with what is expected of it on the toolchain."""
+    wanted = set(roles)
+    return tuple(
+        Task(article, snippet, toolchain, expect(snippet, toolchain, name))
+        for article in articles
+        for snippet in article.snippets
+        if snippet.role in wanted and not article.matter.retired
+    )
+
+
+class Bench:
+    """Where the snippets of one toolchain are run; leaving it ends every process."""
+
+    def __init__(
+        self, config: Config, python: str, tasks: Iterable[Task], options: Options
+    ) -> None:
+        self.config, self.options = config, options
+        self.tasks = tuple(tasks)
+        gpus = max((len(task.toolchain.gpus) for task in self.tasks), default=0)
+        self.slots = Slots(gpus, config.run.share)
+        preload = () if options.fresh else worth_preloading(config, self.tasks)
+        self.executor = Executor(python, config.run, preload=preload, sandbox=options.sandbox)
+        self.helper = hashlib.sha256(REPRO.read_bytes()).hexdigest() if REPRO.exists() else ""
+
+    def verify(
+        self, started: Callable[[Task, tuple[int, ...]], None] = lambda *_: None
+    ) -> Iterator[Result]:
+        """Verifies every task, several at a time; yields each result as it comes.
+
+        What finished before the caller stops asking (or presses Ctrl-C) is remembered and recorded.
+        """
+        with self.executor, ThreadPoolExecutor(self.options.jobs) as pool:
+            futures = [pool.submit(self.life, task, started) for task in self.tasks]
+            try:
+                for future in as_completed(futures):
+                    result = future.result()
+                    yield result
+                    if self.options.fail_fast and result.verdict.colour == "red":
+                        return
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.executor.close()
+
+    def life(self, task: Task, started: Callable[[Task, tuple[int, ...]], None]) -> Result:
+        """The life of one snippet, from its claim to its verdict."""
+        if task.expected.what in ("skip", "unknown"):
+            return Result(task, judge(task.article, task.snippet, task.expected, Outcome("lost")))
+        if not self.options.again and (row := self.remembered(task)):
+            verdict = judge(task.article, task.snippet, task.expected, row.outcome)
+            # a red one is always run again: what is wrong may have been the machine
+            if verdict.colour == "green":
+                return self.written(Result(task, verdict, row.outcome, remembered=True), row)
+        outcome, fresh = self.run(task, self.options.fresh, started), self.options.fresh
+        verdict = judge(task.article, task.snippet, task.expected, outcome)
+        if verdict.colour == "red":
+            outcome, fresh = self.run(task, True, started), True
+            verdict = judge(task.article, task.snippet, task.expected, outcome)
+        if verdict.colour == "red" and (ill := self.illness(task)):
+            verdict = Verdict(Name.INCONCLUSIVE, f"this machine is unwell: {ill}")
+        result = Result(task, verdict, outcome)
+        if verdict.name is Name.INCONCLUSIVE:
+            return result
+        return self.written(result, self.row(task, outcome, fresh))
+
+    def run(
+        self, task: Task, fresh: bool, started: Callable[[Task, tuple[int, ...]], None]
+    ) -> Outcome:
+        """Runs a task's snippet once, on GPUs of its own where it asks for some."""
+        snippet = task.snippet
+        with self.slots.take(snippet.gpus) as gpus:
+            started(task, gpus)
+            return self.executor.run(
+                Run(
+                    source=snippet.source,
+                    language=snippet.language,
+                    shown=snippet.place.path,
+                    suffix=SUFFIX[snippet.language],
+                    timeout=self.options.timeout or snippet.keys.timeout or self.config.run.timeout,
+                    env=snippet.env,
+                    tool=tuple(shlex.split(snippet.keys.tool or "")),
+                    compile_only=snippet.keys.requires == "nvcc",
+                    fresh=fresh,
+                    gpus=gpus,
+                )
+            )
+
+    def illness(self, task: Task) -> str:
+        """Why a red verdict says more of this machine than of the article; empty when it does not.
+
+        A known-good control that needs what the snippet needed is run.
+        """
+        if shutil.disk_usage(self.executor.folder).free < 64 << 20:
+            return "its disk is full"
+        with self.slots.take(min(task.snippet.gpus, 1)) as gpus:
+            control = control_for(task.snippet.language, task.snippet.keys.requires, gpus)
+            outcome = self.executor.run(control)
+        return "" if outcome.status == "passed" else f"a known-good control {outcome.ended}"
+
+    def remembered(self, task: Task) -> Row | None:
+        """The row of an earlier run of the same code, helper and toolchain on this machine."""
+        rows = evidence.read(self.config.memory, task.article.id)
+        identity = task.toolchain.identity
+        for row in evidence.of_snippet(rows, task.snippet):
+            if row.toolchain.identity == identity and row.helper == self.helper_of(task):
+                return row
+        return None
+
+    def helper_of(self, task: Task) -> str:
+        """Digest of `kbtools.repro`, for a snippet that uses it."""
+        return self.helper if "kbtools.repro" in task.snippet.source else ""
+
+    def row(self, task: Task, outcome: Outcome, fresh: bool) -> Row:
+        """The row of a run that was just made."""
+        return Row(
+            schema=evidence.SCHEMA,
+            snippet=task.snippet.id,
+            code=task.snippet.digest,
+            toolchain=task.toolchain,
+            outcome=outcome,
+            when=datetime.datetime.now(datetime.UTC).replace(microsecond=0),
+            kbtools=__version__,
+            helper=self.helper_of(task),
+            isolation="spawn" if fresh else "fork",
+        )
+
+    def written(self, result: Result, row: Row) -> Result:
+        """Writes a row down, remembered and (if asked) as evidence; says so if it could not."""
+        folders = [self.config.memory] if not result.remembered else []
+        folders += [self.config.evidence] if self.options.record else []
+        for folder in folders:
+            try:
+                locks = self.config.memory.parent / "locks"
+                evidence.record(folder, result.task.article.id, row, locks)
+            except (OSError, Unreadable) as error:
+                return msgspec.structs.replace(result, trouble=f"not written: {error}")
+        return result
+
+
+def worth_preloading(config: Config, tasks: Iterable[Task]) -> tuple[str, ...]:
+    """The modules of `run.preload` that are installed and that some snippet to be run asks for."""
+    runs = [task for task in tasks if task.expected.what in ("fails", "passes")]
+    text = "\n".join(task.snippet.source for task in runs)
+    packages = runs[0].toolchain.packages if runs else {}
+    return tuple(
+        module
+        for module, when in config.run.preload.items()
+        if module.partition(".")[0] in packages and re.search(when, text)
+    )
