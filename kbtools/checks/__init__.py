@@ -1,0 +1,133 @@
+"""The rules of a knowledge base. Each is a function named for its code; its docstring is its page.
+
+`kb0…` look at a page before it is decoded, `kb1…` at an article, `kb2…` at its signatures,
+`kb3…` at all of them together.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from kbtools.article import Article, Problem
+from kbtools.checks import articles, pages, signatures, together
+from kbtools.config import Config
+from kbtools.reading import Page, article, read
+
+NAME = re.compile(r"kb(\d{3})_(\w+)")
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A rule: its code as in `KB102`, its name in words, its page, and the function."""
+
+    code: str
+    name: str
+    page: str
+    check: Callable[..., Iterator[Problem]]
+
+    def problems(self, *subject: Any) -> Iterator[Problem]:
+        """What the rule finds, under its code."""
+        for problem in self.check(*subject):
+            yield msgspec.structs.replace(problem, rule=self.code)
+
+
+def rules_of(module: ModuleType) -> tuple[Rule, ...]:
+    """The rules that a module holds, by code."""
+    found = []
+    for name, function in inspect.getmembers(module, inspect.isfunction):
+        if match := NAME.fullmatch(name):
+            page = inspect.getdoc(function) or ""
+            words = match[2].replace("_", " ")
+            found.append(Rule(f"KB{match[1]}", words, page, function))
+    return tuple(sorted(found, key=lambda rule: rule.code))
+
+
+PAGE_RULES = rules_of(pages)
+ARTICLE_RULES = rules_of(articles)
+SIGNATURE_RULES = rules_of(signatures)
+BASE_RULES = rules_of(together)
+RULES = (*PAGE_RULES, *ARTICLE_RULES, *SIGNATURE_RULES, *BASE_RULES)
+
+
+class Base(msgspec.Struct, frozen=True):
+    """A knowledge base as far as it can be read."""
+
+    config: Config
+    pages: tuple[Page, ...]
+    """Every file that could be taken apart, translations too."""
+    articles: tuple[Article, ...]
+    """The originals that could be decoded, by id."""
+    problems: tuple[Problem, ...]
+    """What the page rules found in any of the files."""
+
+    def page_of(self, one: Article) -> Page:
+        """The page that an article was decoded from."""
+        return next(page for page in self.pages if page.path == one.path)
+
+
+def load(config: Config, paths: Iterable[Path] | None = None) -> Base:
+    """Reads the articles of a knowledge base, or those of these paths.
+
+    Raises:
+        Unreadable: a file is not there or not text.
+    """
+    files = sorted(config.articles.glob("*.md")) if paths is None else list(paths)
+    taken = tuple(read(file, config) for file in files)
+    problems = [p for page in taken for rule in PAGE_RULES for p in rule.problems(page, config)]
+    broken = {problem.place.path for problem in problems}
+    whole = [page for page in taken if page.path not in broken and not page.translates]
+    decoded = sorted((article(page) for page in whole), key=lambda one: one.id)
+    return Base(config, taken, tuple(decoded), tuple(problems))
+
+
+def check(base: Base) -> tuple[Problem, ...]:
+    """Every problem of a knowledge base, in the order of its files and lines."""
+    found = list(base.problems)
+    for one in base.articles:
+        page = base.page_of(one)
+        for rule in (*ARTICLE_RULES, *SIGNATURE_RULES):
+            found += rule.problems(page, one, base.config)
+    for rule in BASE_RULES:
+        found += rule.problems(base)
+    return tuple(sorted(exempted(base, found), key=lambda problem: (problem.place, problem.rule)))
+
+
+def exempted(base: Base, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """The problems that no article is exempt from, and the exemptions that exempt from nothing."""
+    spent: set[tuple[str, str]] = set()
+    granted = {(one.path, e.rule) for one in base.articles for e in one.matter.exempt}
+    for problem in problems:
+        key = (problem.place.path, problem.rule)
+        if key in granted:
+            spent.add(key)
+        else:
+            yield problem
+    for one in base.articles:
+        page = base.page_of(one)
+        for i, exemption in enumerate(one.matter.exempt):
+            if (one.path, exemption.rule) not in spent:
+                yield msgspec.structs.replace(
+                    page.problem(
+                        page.line_of(f"exempt[{i}].rule"),
+                        f"the exemption from {exemption.rule} is no longer needed",
+                        "delete it: the rule finds nothing here",
+                    ),
+                    rule="KB190",
+                )
+
+
+FATAL = ("KB0", "KB103", "KB201", "KB301", "KB306")
+"""Codes, or how they begin, of what keeps an article from being verified at all."""
+
+
+def readable(base: Base) -> tuple[tuple[Article, ...], tuple[Problem, ...]]:
+    """The articles that can be verified, and what keeps the others from it."""
+    problems = tuple(problem for problem in check(base) if problem.rule.startswith(FATAL))
+    broken = {problem.place.path for problem in problems}
+    return tuple(one for one in base.articles if one.path not in broken), problems

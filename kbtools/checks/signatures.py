@@ -1,0 +1,99 @@
+"""Rules for the expressions by which a failure's text is recognised."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import re2
+import regress
+
+from kbtools.article import Article, Problem
+from kbtools.config import Config
+from kbtools.judging import pattern
+from kbtools.reading import Page
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    # the standard library's own parser: it has no public name, and nothing else gives a tree
+    from re import _parser as sre  # type: ignore[attr-defined]
+
+
+def expressions(page: Page, article: Article) -> Iterator[tuple[str, str, int]]:
+    """Every expression of an article: its key, its text, its line."""
+    for i, signature in enumerate(article.matter.signatures):
+        for key in ("regex", "near"):
+            text = getattr(signature, key)
+            if text:
+                yield key, text, page.line_of(f"signatures[{i}].{key}")
+
+
+def kb201_not_re2(page: Page, article: Article, config: Config) -> Iterator[Problem]:
+    """A signature's expressions are RE2: linear time, whatever the log.
+
+    So they have no look-around and no back-reference.
+    """
+    for key, text, line in expressions(page, article):
+        try:
+            pattern(text)
+        except re2.error as error:
+            why = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
+            yield page.problem(line, f"`{key}` is not RE2: {why}", "no (?=…), (?<…), \\1 in RE2")
+
+
+def kb202_not_javascript(page: Page, article: Article, config: Config) -> Iterator[Problem]:
+    """A signature's expressions are JavaScript's too: the site matches in the reader's browser."""
+    for key, text, line in expressions(page, article):
+        try:
+            regress.Regex(text, "mu")
+        except regress.RegressError as error:
+            yield page.problem(
+                line,
+                f"`{key}` is not JavaScript: {error}",
+                "JavaScript has no (?i), (?P<…>), \\A, \\z, [[:alpha:]]; escape only what needs it",
+            )
+
+
+def kb203_nested_quantifier(page: Page, article: Article, config: Config) -> Iterator[Problem]:
+    """No unbounded repeat within an unbounded repeat, as in `(a+)+`.
+
+    RE2 does not mind, but the browser's engine backtracks, and a hostile log would stop the page.
+    """
+    for key, text, line in expressions(page, article):
+        try:
+            tree = sre.parse(text)
+        except re.error:
+            continue  # KB201 or KB202 says so
+        if _nested(tree, inside=False):
+            yield page.problem(
+                line, f"`{key}` repeats a repeat: {text}", "drop the outer or the inner `*` or `+`"
+            )
+
+
+def _nested(tree: Any, inside: bool) -> bool:
+    for operator, argument in tree:
+        name = str(operator)
+        if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            _, most, body = argument
+            unbounded = most == sre.MAXREPEAT
+            if (unbounded and inside) or _nested(body, inside or unbounded):
+                return True
+        elif name == "SUBPATTERN":
+            if _nested(argument[-1], inside):
+                return True
+        elif name == "BRANCH" and any(_nested(branch, inside) for branch in argument[1]):
+            return True
+    return False
+
+
+def kb204_matches_everything(page: Page, article: Article, config: Config) -> Iterator[Problem]:
+    """A signature's `regex` says more than nothing: it must not match an empty text."""
+    for key, text, line in expressions(page, article):
+        try:
+            empty = pattern(text).search("") is not None
+        except re2.error:
+            continue  # KB201 says so
+        if empty:
+            yield page.problem(line, f"`{key}` matches an empty text: {text}", "anchor it to words")

@@ -1,0 +1,141 @@
+"""Rules for the articles of a knowledge base together, and for what was recorded of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kbtools import evidence
+from kbtools.article import Article, Problem, Role, Snippet
+from kbtools.config import Unreadable
+from kbtools.evidence import Row
+from kbtools.judging import recognises
+from kbtools.reading import front_matter, snippets
+
+if TYPE_CHECKING:
+    from kbtools.checks import Base
+
+
+def kb301_duplicate_id(base: Base) -> Iterator[Problem]:
+    """An id is one article's for ever; no other may have it."""
+    first: dict[object, str] = {}
+    for page in base.pages:
+        if page.translates or "id" not in page.matter:
+            continue
+        found = page.matter["id"]
+        if found in first:
+            yield page.problem(
+                page.line_of("id"),
+                f"{found} is already {first[found]}",
+                "take the next free id: kbtools new prints it",
+            )
+        first.setdefault(found, page.path)
+
+
+def kb302_unknown_article(base: Base) -> Iterator[Problem]:
+    """`confusable` and `replaced_by` name articles that are there, and not the article itself."""
+    ids = {str(page.matter.get("id")) for page in base.pages}
+    for one in base.articles:
+        page = base.page_of(one)
+        named = [(f"confusable[{i}]", other) for i, other in enumerate(one.matter.confusable)]
+        if one.matter.retired and one.matter.retired.replaced_by:
+            named.append(("retired.replaced_by", one.matter.retired.replaced_by))
+        for key, other in named:
+            if other == one.id or other not in ids:
+                why = "the article itself" if other == one.id else "no article"
+                message = f"`{other}` is {why}"
+                yield page.problem(page.line_of(key), message, "name another article's id")
+
+
+def kb303_translation(base: Base) -> Iterator[Problem]:
+    """A translation has the original's snippets, byte for byte: only the prose is translated."""
+    originals = {one.id: one for one in base.articles}
+    broken = {problem.place.path for problem in base.problems}
+    for page in base.pages:
+        if not page.translates or page.path in broken:
+            continue
+        values, _ = front_matter(page)
+        original = originals.get(str(values.get("id")))
+        if original is None:
+            yield page.problem(page.line_of("id"), "no original has this id", "correct the id")
+            continue
+        here, there = snippets(page, original.id), original.snippets
+        for ours, theirs in zip(here, there, strict=False):
+            if (ours.code, ours.keys, ours.role) != (theirs.code, theirs.keys, theirs.role):
+                yield page.problem(
+                    ours.place.line,
+                    f"snippet {ours.id} differs from {theirs.name}",
+                    f"copy it from {theirs.place}",
+                )
+        if len(here) != len(there):
+            message = f"{len(here)} snippets, the original has {len(there)}"
+            yield page.problem(len(page.lines), message, f"see {original.path}")
+
+
+def kb304_own_output(base: Base) -> Iterator[Problem]:
+    """Where a repro was seen to fail as it should, a signature is found in what it printed.
+
+    A failure that shows nothing (`fails=timeout`, an exit code) is not asked.
+    """
+    for one, snippet, row in _recorded_failures(base):
+        if snippet.role is Role.REPRO and not _claims(one, row):
+            page = base.page_of(one)
+            yield page.problem(
+                page.line_of("signatures"),
+                f"no signature is found in the recorded output of {snippet.name}"
+                f" ({row.toolchain.label}): {row.outcome.ended}",
+                "correct the signature, or record the repro again",
+            )
+
+
+def kb305_claims_another(base: Base) -> Iterator[Problem]:
+    """A signature does not claim another article's recorded output, unless it declares `confusable`.
+
+    The same text can be another bug; then the Symptom section says how to tell them apart.
+    """
+    seen: set[tuple[str, str]] = set()
+    for other, snippet, row in _recorded_failures(base):
+        for one in base.articles:
+            if (
+                one.id == other.id
+                or other.id in one.matter.confusable
+                or (one.id, other.id) in seen
+            ):
+                continue
+            if _claims(one, row):
+                seen.add((one.id, other.id))
+                page = base.page_of(one)
+                yield page.problem(
+                    page.line_of("signatures"),
+                    f"a signature also claims the output of {snippet.name}",
+                    f"make it narrower, or declare `confusable: [{other.id}]` and tell them apart",
+                )
+
+
+def kb306_unreadable_evidence(base: Base) -> Iterator[Problem]:
+    """Evidence is JSON Lines, each a row that a run wrote."""
+    for one in base.articles:
+        try:
+            evidence.read(base.config.evidence, one.id)
+        except Unreadable as error:
+            page = base.page_of(one)
+            yield page.problem(1, str(error), "restore the file from version control")
+
+
+def _recorded_failures(base: Base) -> Iterator[tuple[Article, Snippet, Row]]:
+    """Every recorded failure of a snippet that fails by printing its signature."""
+    for one in base.articles:
+        try:
+            rows = evidence.read(base.config.evidence, one.id)
+        except Unreadable:
+            continue
+        for snippet in one.snippets:
+            if snippet.role not in (Role.REPRO, Role.DEADEND) or snippet.keys.fails != "signature":
+                continue
+            for row in evidence.of_snippet(rows, snippet):
+                if row.outcome.status in ("failed", "signal"):
+                    yield one, snippet, row
+
+
+def _claims(article: Article, row: Row) -> bool:
+    return any(recognises(one, row.outcome.output) for one in article.matter.signatures)
