@@ -1,0 +1,49 @@
+# Two commands do everything on a fresh machine: `make kb` and `make test`.
+# VENV, PYTHON and TORCH=no (no torch: what needs it is skipped) may be given.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+EXTRAS := $(if $(filter no,$(TORCH)),site,run,site)
+export PATH := $(abspath $(BIN)):$(PATH)
+
+.PHONY: kb test check site serve clean setup
+
+kb: $(VENV)/.kb ## set up, verify all this machine can, build the site
+	kbtools check
+	kbtools verify
+	$(MAKE) site
+
+test: $(VENV)/.test ## set up, lint, type-check, run every test
+	ruff check .
+	ruff format --check .
+	mypy
+	coverage erase
+	coverage run -m pytest -q -n 2 tests
+	coverage combine -q
+	coverage report
+	pytest -q --codeblocks README.md CONTRIBUTING.md docs
+
+check: $(VENV)/.kb ## every rule, every article
+	kbtools check
+
+site: $(VENV)/.kb ## the pages, in site/
+	kbtools build
+
+serve: site ## the pages, on http://127.0.0.1:8000
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8000
+
+setup: $(VENV)/.test
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.kb: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[$(subst $() ,,$(EXTRAS))]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.kb
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build site .kbtools .pytest_cache .mypy_cache .ruff_cache .coverage*

@@ -1,0 +1,1 @@
+"""One result, many printers. Each takes results and returns text; none prints or exits."""

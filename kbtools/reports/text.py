@@ -1,0 +1,91 @@
+"""For people: problems, results and the summary of a run, as lines of text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from click import style
+
+from kbtools.article import Problem
+from kbtools.judging import GREEN, RED, documented_failure
+from kbtools.verifying import Result
+
+COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
+MARKS = {"green": "✓", "red": "✗", "grey": "·"}
+TAIL = 15
+"""Lines of output shown of a red snippet."""
+
+
+def problem(one: Problem) -> str:
+    """A problem with its line and the next step."""
+    where = style(str(one.place), bold=True)
+    lines = [f"{where}: {style(one.rule, fg='red', bold=True)} {one.message}"]
+    if one.source.strip():
+        lines.append(f"  | {one.source.strip()}")
+    lines.append(f"  {style('help:', fg='cyan')} {one.help}")
+    return "\n".join(lines)
+
+
+def verdict(result: Result) -> str:
+    """One line: the verdict, the snippet, how long it took and why."""
+    one, snippet = result.verdict, result.task.snippet
+    mark = style(f"{MARKS[one.colour]} {one.name:<14}", fg=COLOURS[one.colour])
+    took = "remembered" if result.remembered else _seconds(result)
+    return f"{mark} {snippet.name:<12} {snippet.role:<8} {took:>10}  {one.reason}"
+
+
+def _seconds(result: Result) -> str:
+    return f"{result.outcome.seconds:.1f} s" if result.outcome else ""
+
+
+def red(result: Result) -> str:
+    """All that is needed to act on a contradicted claim."""
+    task, one = result.task, result.verdict
+    snippet, outcome = task.snippet, result.outcome
+    expected = "to run to its end"
+    if task.expected.what == "fails":
+        expected = f"to fail with {documented_failure(task.article, snippet)}"
+    rows = [
+        ("claim", task.expected.reason),
+        ("expected", expected),
+        ("came", outcome.ended if outcome else "nothing"),
+        ("verdict", one.reason),
+    ]
+    head = style(f"✗ {one.name} {snippet.name} ({snippet.role})", fg="red", bold=True)
+    lines = [f"{head}  {style(str(snippet.place), bold=True)}"]
+    lines += [f"  {label:<9} {text}" for label, text in rows]
+    said = (outcome.output if outcome else "").rstrip().splitlines()
+    if said:
+        lines.append(f"  {'output':<9} the last {min(TAIL, len(said))} of {len(said)} lines")
+        lines += [f"  | {line}" for line in said[-TAIL:]]
+    lines.append(f"  {'alone':<9} kbtools verify {snippet.name} --all")
+    return "\n".join(lines)
+
+
+def summary(results: Iterable[Result], seconds: float, label: str) -> str:
+    """The run by verdict, red first, and what it amounts to."""
+    results = sorted(results, key=lambda r: (r.task.article.id, r.task.snippet.place.line))
+    blocks = [red(result) for result in results if result.verdict.colour == "red"]
+    blocks += ["\n".join(_grey(results))] if any(_grey(results)) else []
+    blocks += [
+        style(f"! {r.task.snippet.name} {r.trouble}", fg="red") for r in results if r.trouble
+    ]
+    counts = Counter(result.verdict.name for result in results)
+    order = [*RED, *(name for name in counts if name not in RED + GREEN), *GREEN]
+    shown = [f"{counts[name]} {name}" for name in order if counts[name]]
+    line = f"{len(results)} snippets in {seconds:.1f} s: {', '.join(shown) or 'none to run'}"
+    remembered = sum(result.remembered for result in results)
+    if remembered:
+        line += f" ({remembered} remembered; --all runs them again)"
+    return "\n\n".join([*blocks, f"{line}\non {label}"])
+
+
+def _grey(results: Iterable[Result]) -> Iterator[str]:
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        if result.verdict.colour == "grey":
+            key = (str(result.verdict.name), result.verdict.reason)
+            reasons.setdefault(key, []).append(result.task.snippet.name)
+    for (name, reason), names in sorted(reasons.items()):
+        yield f"{style(f'· {name}', fg='yellow')} {reason}: {', '.join(names)}"
