@@ -89,9 +89,10 @@ def kb304_own_output(base: Base) -> Iterator[Problem]:
 
 
 def kb305_claims_another(base: Base) -> Iterator[Problem]:
-    """A signature does not claim another article's recorded output, unless it declares `confusable`.
+    """A signature does not claim another article's recorded output.
 
-    The same text can be another bug; then the Symptom section says how to tell them apart.
+    The same text can be another bug: then declare it `confusable`, and the Symptom section says
+    how to tell them apart.
     """
     seen: set[tuple[str, str]] = set()
     for other, snippet, row in _recorded_failures(base):
