@@ -1,0 +1,142 @@
+"""`pytest kb/`: every snippet is an item, run by the same executor and judged by the same judge.
+
+Only Markdown in the article folder of a knowledge base is collected; everywhere else the plugin
+does nothing and imports nothing of kbtools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from kbtools.config import Config
+    from kbtools.toolchain import Toolchain
+    from kbtools.verifying import Bench, Result, Task
+
+
+class Contradicted(Exception):
+    """A red verdict."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.verdict.reason)
+        self.result = result
+
+
+class Benches:
+    """A bench for each knowledge base of the session, made once its snippets are known."""
+
+    def __init__(self) -> None:
+        self._made: dict[Path, Bench] = {}
+        self._toolchain: dict[Path, Toolchain] = {}
+
+    def toolchain(self, base: Config) -> Toolchain:
+        """What the interpreter at hand holds, asked once for each knowledge base."""
+        from kbtools import environments
+
+        if base.root not in self._toolchain:
+            where = environments.find(base, None)
+            self._toolchain[base.root] = environments.describe(where)
+        return self._toolchain[base.root]
+
+    def of(self, item: SnippetItem) -> Bench:
+        """The bench that an item runs on."""
+        import sys
+
+        from kbtools.verifying import Bench, Options
+
+        root = item.base.root
+        if root not in self._made:
+            same = [i for i in item.session.items if isinstance(i, SnippetItem)]
+            tasks = [i.task for i in same if i.base.root == root]
+            bench = Bench(item.base, sys.executable, tasks, Options(again=True))
+            bench.executor.__enter__()
+            self._made[root] = bench
+        return self._made[root]
+
+    def close(self) -> None:
+        """Ends them all."""
+        for bench in self._made.values():
+            bench.executor.close()
+
+
+BENCHES = pytest.StashKey[Benches]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes room for the benches of the session."""
+    config.stash[BENCHES] = Benches()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends what still runs."""
+    benches = config.stash.get(BENCHES, None)
+    if benches:
+        benches.close()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ArticleFile | None:
+    """Collects the articles of a knowledge base, and no other file."""
+    if file_path.suffix != ".md" or file_path.name.count(".") > 1:
+        return None
+    root = next((p for p in file_path.parents if (p / "kbtools.toml").is_file()), None)
+    if root is None or file_path.parent != root / "kb":
+        return None
+    made: ArticleFile = ArticleFile.from_parent(parent, path=file_path)
+    return made
+
+
+class ArticleFile(pytest.File):
+    """One article."""
+
+    def collect(self) -> Iterator[SnippetItem]:
+        """Its snippets; a problem that keeps it from being read is an error of the collection."""
+        from kbtools import checks, config
+        from kbtools.article import Role
+        from kbtools.reports import text
+        from kbtools.verifying import plan
+
+        base = config.find(self.path.parent)
+        articles, problems = checks.readable(checks.load(base, [self.path]))
+        if problems:
+            raise self.CollectError("\n\n".join(text.problem(one) for one in problems))
+        toolchain = self.config.stash[BENCHES].toolchain(base)
+        for task in plan(articles, toolchain, None, list(Role)):
+            item: SnippetItem = SnippetItem.from_parent(
+                self, name=f"{task.snippet.name}[{task.snippet.role}]", task=task, base=base
+            )
+            yield item
+
+
+class SnippetItem(pytest.Item):
+    """One snippet."""
+
+    def __init__(self, *, task: Task, base: Config, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.task = task
+        self.base = base
+
+    def runtest(self) -> None:
+        """Green passes, grey is skipped with its reason, red fails."""
+        result = self.config.stash[BENCHES].of(self).life(self.task, lambda *_: None)
+        if result.verdict.colour == "red":
+            raise Contradicted(result)
+        if result.verdict.colour == "grey":
+            pytest.skip(f"{result.verdict.name}: {result.verdict.reason}")
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        """What `kbtools verify` would say of it."""
+        if isinstance(excinfo.value, Contradicted):
+            import click
+
+            from kbtools.reports import text
+
+            return click.unstyle(text.red(excinfo.value.result))
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where it is: the article's line."""
+        return self.path, self.task.snippet.place.line - 1, self.name
