@@ -192,6 +192,21 @@ def refuse_broken(problems: Iterable[Any]) -> None:
         sys.exit(2)
 
 
+@main.command()
+@click.pass_context
+def build(ctx: click.Context) -> None:
+    """Builds the site: pages of Markdown in build/pages, HTML in site."""
+    from kbtools import checks
+    from kbtools.site.build import build as build_html
+    from kbtools.site.generate import generate
+
+    base = checks.load(found(ctx))
+    refuse_broken(base.problems)
+    changed = generate(base, base.config.root / "build" / "pages")
+    click.echo(f"{len(base.articles)} articles, {len(changed)} pages changed")
+    click.echo(f"the site is in {build_html(base.config).relative_to(base.config.root)}/")
+
+
 TOOLCHAIN = click.option(
     "--toolchain",
     metavar="NAME|PYTHON",

@@ -66,15 +66,15 @@ def state_of(article: Article, config: Config) -> State:
     )
 
 
-def as_markdown(article: Article, config: Config) -> str:
-    """An article as a page of Markdown: title, state, text, evidence."""
+def as_markdown(article: Article, config: Config, body: str | None = None) -> str:
+    """An article as a page of Markdown: title, state, text (or `body` in its place), evidence."""
     state, matter = state_of(article, config), article.matter
     lines = [f"# {article.id}: {matter.title}", "", f"**{matter.summary}**", ""]
     lines += [
         f"State: {state.word}. {state.green} claims seen to hold, {state.red} contradicted, "
         f"{state.not_run} snippets not run since they were edited.",
         "",
-        article.body,
+        body or article.body,
         "## Evidence",
         "",
         "| snippet | verdict | toolchain | when |",

@@ -1,0 +1,1 @@
+"""The pages: generate plain Markdown, build it with MkDocs. Runs no snippet."""
