@@ -30,7 +30,7 @@ GIB = 1 << 30
 
 ALLOWED = (
     *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CC", "CXX", "TZ"),
-    *("SYSTEMROOT", "PYTHONPATH", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
+    *("SYSTEMROOT", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
     *("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS"),
 )
 """Variables that a snippet inherits. Everything else, tokens above all, it does not see."""
@@ -68,7 +68,7 @@ class Executor:
         self.preload = tuple(preload)
         self.sandbox = sandbox
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, queue.Queue[dict[str, Any]]] = {}
+        self._waiting: dict[int, tuple[subprocess.Popen[bytes], queue.Queue[dict[str, Any]]]] = {}
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
@@ -76,14 +76,18 @@ class Executor:
         """What the zygote said when it was ready."""
 
     def __enter__(self) -> Self:
+        self._redaction = Redaction(self.python)
         self.folder = Path(tempfile.mkdtemp(prefix="kbtools-"))
         self.path = self.folder / "path"
-        (self.path / "kbtools").mkdir(parents=True)
-        (self.path / "kbtools" / "__init__.py").touch()
-        if REPRO.exists():
-            shutil.copy(REPRO, self.path / "kbtools")
-        (self.folder / "tmp").mkdir()
-        self._redaction = Redaction(self.python)
+        try:
+            (self.path / "kbtools").mkdir(parents=True)
+            (self.path / "kbtools" / "__init__.py").touch()
+            if REPRO.exists():
+                shutil.copy(REPRO, self.path / "kbtools")
+            (self.folder / "tmp").mkdir()
+        except OSError:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
         return self
 
     def __exit__(
@@ -106,12 +110,12 @@ class Executor:
     def run(self, run: Run) -> Outcome:
         """Runs one snippet and says what it did.
 
-        A zygote that dies meanwhile (the kernel may kill it when memory runs out) is replaced
-        and the run made once more.
+        When its zygote or keeper dies meanwhile (the kernel may kill it when memory runs out),
+        the run is made once more.
         """
         for _ in range(2):
             reply, scratch = self._ask(run)
-            if reply.get("zygote") != "died" or self._closed:
+            if reply.get("status") != "lost" or self._closed:
                 break
         try:
             return self._outcome(run, reply, scratch)
@@ -123,24 +127,26 @@ class Executor:
         scratch = self.folder / f"run{number}"
         if self._closed:
             return {"status": "lost", "message": "cancelled"}, scratch
-        for name in ("work", "cache", "tmp"):
-            (scratch / name).mkdir(parents=True)
         stem = Path(run.shown).name.partition(".")[0]
-        file = scratch / (stem + run.suffix)
-        file.write_text(run.source, "utf-8")
-        out = scratch / "output"
-        out.touch()
+        file, out = scratch / (stem + run.suffix), scratch / "output"
+        try:
+            for name in ("work", "cache", "tmp"):
+                (scratch / name).mkdir(parents=True)
+            file.write_text(run.source, "utf-8")
+            out.touch()
+        except OSError as error:
+            return {"status": "lost", "message": f"no scratch folder: {error}"}, scratch
         replies: queue.Queue[dict[str, Any]] = queue.Queue()
         request = self._request(run, number, scratch, file, out)
         try:
             with self._lock:
                 process = self._zygote()
-                self._waiting[number] = replies
+                self._waiting[number] = process, replies
                 assert process.stdin is not None
                 process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.flush()
         except OSError:
-            return {"zygote": "died", "status": "lost", "message": "the zygote died"}, scratch
+            return {"status": "lost", "message": "the zygote died"}, scratch
         return replies.get(), scratch
 
     def _request(
@@ -163,8 +169,9 @@ class Executor:
             "tool": list(run.tool),
             "flags": ["-arch=native"] if native else [],
             "compile_only": run.compile_only,
-            # a variable may be read when a module is imported, which in a fork was long ago
-            "fresh": run.fresh or bool(run.env) or "environ" in run.source,
+            # a variable may be read when a module is imported, which in a fork was long ago;
+            # and a tool starts the interpreter itself
+            "fresh": run.fresh or bool(run.env or run.tool) or "environ" in run.source,
             "sandbox": self.sandbox,
             "shared_tmp": str(self.folder / "tmp"),
             "limits": {
@@ -178,11 +185,10 @@ class Executor:
     def _environment(self, run: Run, scratch: Path) -> dict[str, str]:
         cache = scratch / "cache"
         env = base_environment(self.python, self.running.environment)
-        paths = [str(self.path), env.get("PYTHONPATH", "")]
         return env | {
             "HOME": str(scratch / "work"),
             "TMPDIR": str(scratch / "tmp"),
-            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "PYTHONPATH": str(self.path),
             "PYTHONDONTWRITEBYTECODE": "1",
             "TRITON_CACHE_DIR": str(cache / "triton"),
             "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
@@ -204,7 +210,7 @@ class Executor:
     def _start(self) -> subprocess.Popen[bytes]:
         env = base_environment(self.python, self.running.environment)
         process = subprocess.Popen(
-            [self.python, str(ZYGOTE), ",".join(self.preload)],
+            [self.python, str(ZYGOTE), ",".join(self.preload), str(self.folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=(self.folder / "zygote.log").open("ab"),
@@ -229,11 +235,12 @@ class Executor:
             with self._lock:
                 waiting = self._waiting.pop(reply["id"], None)
             if waiting:
-                waiting.put(reply)
-        with self._lock:
-            orphans, self._waiting = self._waiting, {}
-        for waiting in orphans.values():
-            waiting.put({"zygote": "died", "status": "lost", "message": "the zygote died"})
+                waiting[1].put(reply)
+        with self._lock:  # another zygote may be at work already
+            orphans = [n for n, (asked, _) in self._waiting.items() if asked is process]
+            queues = [self._waiting.pop(number)[1] for number in orphans]
+        for replies in queues:
+            replies.put({"status": "lost", "message": "the zygote died"})
 
     def _outcome(self, run: Run, reply: dict[str, Any], scratch: Path) -> Outcome:
         name = Path(run.shown).name.partition(".")[0] + run.suffix
@@ -244,16 +251,12 @@ class Executor:
         seen["peak_mib"] = round(reply.get("peak_kib", 0) / 1024, 1)
         if "status" in reply:
             message = reply["message"]
-            if reply["status"] == "timeout" and '"end"' in reply.get("told", ""):
+            if reply["status"] == "timeout" and reply["told"].get("end"):
                 message += ", though it reached its last line: something keeps it alive"
             if reply["status"] == "lost" and _full(self.folder):
                 message = "the disk is full"
             return Outcome(status=reply["status"], message=message, **seen)
-        try:
-            told = json.loads(reply["told"] or "{}")
-        except ValueError:
-            told = {}
-        return _ended(reply["wait"], told, clean, seen)
+        return _ended(reply["wait"], reply["told"], clean, seen)
 
 
 class ZygoteFailed(Exception):
@@ -297,4 +300,10 @@ def base_environment(python: str, more: Sequence[str] = ()) -> dict[str, str]:
     """The environment that a toolchain is asked and run in: an allow-list, and its `bin` first."""
     env = {name: os.environ[name] for name in (*ALLOWED, *more) if name in os.environ}
     folders = [str(Path(python).parent), env.get("PATH", os.defpath)]
-    return env | {"PATH": os.pathsep.join(folders), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+    return env | {
+        "PATH": os.pathsep.join(folders),
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        # with caches of its own every snippet would precompile them anew, and use them once
+        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+    }

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import types
 
+TOLD = 200
+"""The descriptor on which a snippet's last act is told."""
+PR_SET_PDEATHSIG = 1
 
-def become_snippet(request: dict, told: int) -> None:
+
+def become_snippet(request: dict) -> None:
     """Turns this fork into the snippet's process; never returns."""
     os.setsid()
     null, out = (
@@ -22,10 +27,8 @@ def become_snippet(request: dict, told: int) -> None:
     )
     for source, target in ((null, 0), (out, 1), (out, 2)):
         os.dup2(source, target)
-    told_high = 200
-    os.dup2(told, told_high)
-    os.closerange(3, told_high)
-    os.closerange(told_high + 1, 4096)
+    os.closerange(3, TOLD)
+    os.closerange(TOLD + 1, 4096)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -35,19 +38,24 @@ def become_snippet(request: dict, told: int) -> None:
         import sandbox
 
         sandbox.enter(request["scratch"], network=False, shared_tmp=request["shared_tmp"])
+    end_with_keeper()
     set_limits(request["limits"])
     os.environ.clear()
     os.environ.update(request["env"])
     if request["fresh"] or request["language"] != "python":
         words = [sys.executable, os.path.abspath(__file__), json.dumps(request)]
         tool = request["tool"] if request["language"] == "python" else []
-        os.set_inheritable(told_high, True)
-        os.execvpe((tool + words)[0], tool + words + [str(told_high)], os.environ)
+        if tool and not shutil.which(tool[0]):
+            raise FileNotFoundError("%s is not on the PATH" % tool[0])
+        os.execvpe((tool + words)[0], tool + words, os.environ)
     import atexit
-
-    atexit._clear()  # those of the preloaded modules: torch's cost 23 ms a child
     import tempfile
+    import threading
 
+    leave = os._exit  # the snippet may patch it
+    atexit._clear()  # those of the preloaded modules: torch's cost 23 ms a child
+    if "multiprocessing.util" in sys.modules:  # but this one waits for the snippet's processes
+        atexit.register(sys.modules["multiprocessing.util"]._exit_function)
     tempfile.tempdir = None  # the zygote's, had a module asked for it
     sys.stdin = open(0)
     sys.stdout.reconfigure(line_buffering=True, encoding="utf-8", errors="backslashreplace")
@@ -55,16 +63,22 @@ def become_snippet(request: dict, told: int) -> None:
     sys.path[0:0] = [os.path.dirname(request["file"]), request["path"]]
     for ours in ("inside", "sandbox"):  # a snippet may have modules of these names
         sys.modules.pop(ours, None)
-    status = run_python(request["file"], told_high)
+    status = run_python(request["file"])
     try:  # what an interpreter does at its end
-        import threading
-
         threading._shutdown()
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
-        os._exit(status)
+        leave(status)
+
+
+def end_with_keeper() -> None:
+    """Has the kernel end this process with its parent, whatever may kill that one."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 def set_limits(limits: dict) -> None:
@@ -86,56 +100,76 @@ def set_limits(limits: dict) -> None:
             pass  # the keeper counts processes, too; macOS has no address-space limit
 
 
-def run(request: dict, told: int) -> int:
+# A bash snippet's last act. The script ends with the status that it would have without this line.
+BASH_END = "\n(exit $?) && printf '{\"end\": true}' >&%d\n" % TOLD
+
+
+def run(request: dict) -> int:
     """Runs a snippet of any language in this interpreter; the exit status."""
-    os.set_inheritable(told, False)
     sys.argv = [request["file"]]
     if request["language"] == "python":
         sys.path[0:1] = [os.path.dirname(request["file"]), request["path"]]
-        return run_python(request["file"], told)
+        sys.stdout.reconfigure(line_buffering=True)  # so that what was printed outlives a crash
+        return run_python(request["file"])
     if request["language"] == "bash":
-        script = '. "$1"; printf "%s" \'{"end": true}\' >&"$2"'
-        os.set_inheritable(told, True)
-        words = ["bash", "-euo", "pipefail", "-c", script, "bash", request["file"], str(told)]
-        os.execvp("bash", words)
-    return run_cuda(request, told)
+        with open(request["file"], "a") as file:
+            file.write(BASH_END)
+        os.execvp("bash", ["bash", "-euo", "pipefail", request["file"]])
+    return run_cuda(request)
 
 
-def run_python(path: str, told: int) -> int:
+def run_python(path: str) -> int:
     """Runs a file as `__main__` and tells how it ended; the exit status."""
     main_module = types.ModuleType("__main__")
     main_module.__file__ = path
     main_module.__builtins__ = __builtins__
     sys.modules["__main__"] = main_module  # so that `spawn` and `pickle` find it
     sys.argv = [path]
-    owner = os.getpid()
+    # bound before the snippet can patch them
+    getpid, write, owner = os.getpid, os.write, os.getpid()
+    os.set_inheritable(TOLD, False)
+    told, status = b"{}", 0
     try:
         with open(path, "rb") as file:
             code = compile(file.read(), path, "exec", dont_inherit=True)
         exec(code, main_module.__dict__)
-        told_now: dict = {"end": True}
-        status = 0
+        told = b'{"end": true}'
     except SystemExit as stop:
-        told_now = {"exit": stop.code if isinstance(stop.code, int) else None}
         status = 0 if stop.code is None else stop.code if isinstance(stop.code, int) else 1
         if not (stop.code is None or isinstance(stop.code, int)):
             print(stop.code, file=sys.stderr)
     except BaseException as error:
-        names = [kind.__name__ for kind in type(error).__mro__[:-1]]
-        told_now = {"raised": names[:8], "message": str(error)[:1500]}
+        status = 130 if isinstance(error, KeyboardInterrupt) else 1
+        told = described(error)
         # without the frame of this function, which is none of the reader's business
         shown = error.with_traceback(error.__traceback__.tb_next)
-        sys.excepthook(type(shown), shown, shown.__traceback__)
-        status = 130 if isinstance(error, KeyboardInterrupt) else 1
-    if os.getpid() == owner:  # a fork of the snippet that falls through to here is not its end
         try:
-            os.write(told, json.dumps(told_now).encode())
+            sys.excepthook(type(shown), shown, shown.__traceback__)
+        except Exception:
+            sys.__excepthook__(type(shown), shown, shown.__traceback__)
+    if getpid() == owner:  # a fork of the snippet that falls through to here is not its end
+        try:
+            write(TOLD, told)
         except OSError:
             pass  # the snippet closed it: reported as stopped half-way
     return status & 0xFF
 
 
-def run_cuda(request: dict, told: int) -> int:
+def described(error: BaseException, dumps: object = json.dumps) -> bytes:
+    """An uncaught exception as JSON, short enough to be told in one piece."""
+    names = [kind.__name__[:80] for kind in type(error).__mro__[:-1]]
+    try:
+        message = str(error)[:1500]
+    except Exception:
+        message = "<exception str() failed>"
+    while True:
+        told = dumps({"raised": names[:8], "message": message}).encode()
+        if len(told) < 2500 or not message:
+            return told
+        message = message[: len(message) * 3 // 4]
+
+
+def run_cuda(request: dict) -> int:
     """Compiles a file with nvcc and, unless it is compile-only, runs the program."""
     program = os.path.join(os.path.dirname(request["file"]), "program")
     command = ["nvcc", *request["flags"], request["file"], "-o", program]
@@ -147,9 +181,9 @@ def run_cuda(request: dict, told: int) -> int:
             os.kill(os.getpid(), -status)
         if status:
             return status
-    os.write(told, b'{"end": true}')
+    os.write(TOLD, b'{"end": true}')
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(run(json.loads(sys.argv[1]), int(sys.argv[2])))
+    raise SystemExit(run(json.loads(sys.argv[1])))  # sys.exit may be what the snippet patched

@@ -10,7 +10,7 @@ from pathlib import Path
 
 SECRET = re.compile(
     r"\b(?:gh[pousr]_|github_pat_|hf_|sk-|xox[abp]-|AKIA|glpat-)[A-Za-z0-9_-]{12,}\b"
-    r"|(?i:\b(?:token|password|secret|api[_-]?key)\b\s*[=:]\s*)\S+"
+    r"|(?i:\b(?:token|password|secret|api[_-]?key)\b\s*[=:]\s*)[\w./+-]{16,}"
 )
 
 
@@ -50,7 +50,10 @@ class Redaction:
             str(Path(os.path.realpath(python)).parent.parent): "<python>",
             home: "~",
         }
-        self._host = socket.gethostname()
+        # only a name that is no word: a machine may be called `cuda`
+        host = socket.gethostname()
+        telling = len(host) > 3 and not host.isalpha()
+        self._host = re.compile(rf"\b{re.escape(host)}\b") if telling else None
 
     def with_paths(self, paths: dict[str, str]) -> Callable[[str], str]:
         """A function that cleans a text, these paths included."""
@@ -62,8 +65,6 @@ class Redaction:
         def clean(text: str) -> str:
             text = pattern.sub(lambda found: known[found[0]], text)
             text = SECRET.sub("<redacted>", text)
-            if len(self._host) > 3:
-                text = text.replace(self._host, "<host>")
-            return text
+            return self._host.sub("<host>", text) if self._host else text
 
         return clean

@@ -15,13 +15,14 @@ import struct
 
 # linux/sched.h, linux/mount.h
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
-MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+MS_BIND, MS_REC, MS_PRIVATE, MS_NOSUID_NODEV = 4096, 16384, 1 << 18, 2 | 4
 # linux/sockios.h, linux/if.h
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 # linux/landlock.h: the rights to change files; those above bit 12 came with ABI 2 and 3
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 WRITE = (1 << 1) | sum(1 << bit for bit in range(4, 13))
 REFER, TRUNCATE = 1 << 13, 1 << 14
+SCOPE_SIGNAL = 1 << 1
 PR_SET_NO_NEW_PRIVS = 38
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -37,6 +38,8 @@ def enter(scratch: str, *, network: bool, shared_tmp: str = "") -> None:
     isolated = _quietly(lambda: namespaces(network))
     if isolated and shared_tmp:
         isolated = _quietly(lambda: bind(private, shared_tmp))
+    if isolated:  # what is left in shared memory is gone with the snippet
+        _quietly(lambda: _checked(libc.mount(b"shm", b"/dev/shm", b"tmpfs", MS_NOSUID_NODEV, None)))
     keep = [scratch, "/dev", "/proc"]
     if shared_tmp:
         keep.append(shared_tmp)
@@ -92,12 +95,17 @@ def bind(source: str, target: str) -> None:
 
 
 def landlock(writable: list) -> None:
-    """Refuses every change of a file that is not below one of these folders."""
+    """Refuses every change of a file that is not below one of these folders.
+
+    From ABI 6 on (Linux 6.12), also every signal to a process that is not below this one.
+    """
     abi = libc.syscall(CREATE_RULESET, None, 0, 1)
     _checked(abi)
     rights = WRITE | (REFER if abi >= 2 else 0) | (TRUNCATE if abi >= 3 else 0)
-    attribute = ctypes.create_string_buffer(struct.pack("Q", rights), 8)
-    ruleset = _checked(libc.syscall(CREATE_RULESET, attribute, 8, 0))
+    fields = (rights, 0, SCOPE_SIGNAL) if abi >= 6 else (rights,)
+    size = 8 * len(fields)
+    attribute = ctypes.create_string_buffer(struct.pack("%dQ" % len(fields), *fields), size)
+    ruleset = _checked(libc.syscall(CREATE_RULESET, attribute, size, 0))
     try:
         for folder in writable:
             descriptor = os.open(folder, os.O_PATH)

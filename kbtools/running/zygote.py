@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -29,7 +30,10 @@ SWEEP = 20.0  # seconds that a killed process may take to be gone (a kernel on a
 def main() -> None:
     """Serves requests, the modules named on the command line imported."""
     sys.path.pop(0)  # this folder, which no snippet should import from
+    folder = sys.argv[2] if len(sys.argv) > 2 else ""
     serve([name for name in sys.argv[1].split(",") if name])
+    if folder:  # its owner may have been killed
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 # The zygote
@@ -51,6 +55,7 @@ def serve(preload: list[str]) -> None:
     if torch is not None and torch.cuda.is_initialized():
         raise SystemExit("importing %s initialised CUDA: no child could use it" % imported)
     say(replies, ready=True, preloaded=imported, refused=refused, sandbox=sandbox_here())
+    prctl(PR_SET_CHILD_SUBREAPER, 1)  # for what a keeper had adopted, should one be killed
     gc.collect()
     gc.freeze()  # pages that the collector never touches stay shared with the children
     wake, woken = os.pipe()
@@ -83,6 +88,7 @@ def serve(preload: list[str]) -> None:
         os.kill(pid, signal.SIGTERM)
     for pid in keepers:
         os.waitpid(pid, 0)
+    sweep()
 
 
 def say(replies: int, **message: object) -> None:
@@ -133,10 +139,11 @@ def keep(request: dict, replies: int) -> None:
     child = os.fork()
     if child == 0:
         try:
-            os.close(heard)
-            inside.become_snippet(request, told)
+            os.dup2(told, inside.TOLD)
+            inside.become_snippet(request)
         except BaseException as error:  # never let a child run on as a second keeper
-            os.write(2, ("kbtools: the snippet could not be started: %r\n" % error).encode())
+            why = "the snippet could not be started: %r" % error
+            os.write(inside.TOLD, json.dumps({"unstarted": why[:400]}).encode())
         finally:
             os._exit(125)
     os.close(told)
@@ -144,17 +151,22 @@ def keep(request: dict, replies: int) -> None:
     report: dict = {"id": request["id"]}
     pid, status, usage = watch(child, request, report, started, signals)
     report["seconds"] = round(time.monotonic() - started, 4)
-    report["left"] = sweep(child)
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+    report["left"] = len(sweep() - {child})
     if not pid:  # ended by us: buried in the sweep
         status = None
     else:
         report["peak_kib"] = usage.ru_maxrss // (1024 if sys.platform == "darwin" else 1)
     report["wait"] = status
     try:
-        told_text = os.read(heard, 1 << 16).decode("utf-8", "replace")
-    except BlockingIOError:
-        told_text = ""
-    report["told"] = told_text[:3000]
+        report["told"] = json.loads(os.read(heard, 3000) or b"{}")
+    except (BlockingIOError, ValueError):
+        report["told"] = {}
+    if "unstarted" in report["told"]:
+        report.update(status="lost", message=report["told"]["unstarted"])
     say(replies, **report)
 
 
@@ -211,20 +223,16 @@ def family() -> list[int]:
     return below
 
 
-def sweep(child: int) -> int:
-    """Kills all that the snippet left, orphans that this keeper adopted too; how many they were."""
+def sweep() -> set[int]:
+    """Kills and buries all below this process, the orphans it adopted too; their ids."""
     left: set[int] = set()
     deadline = time.monotonic() + SWEEP
-    try:
-        os.killpg(child, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
     while time.monotonic() < deadline:
         try:
             if os.waitpid(-1, os.WNOHANG)[0]:
                 continue
         except ChildProcessError:
-            return len(left - {child})
+            return left
         for pid in family():
             left.add(pid)
             try:
@@ -232,7 +240,7 @@ def sweep(child: int) -> int:
             except ProcessLookupError:
                 pass
         time.sleep(0.002)
-    return len(left - {child})
+    return left
 
 
 def prctl(option: int, value: int) -> None:
