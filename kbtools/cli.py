@@ -7,6 +7,7 @@ the call cannot be read; 3 nothing could be concluded; 130 Ctrl-C, with what fin
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -26,6 +27,8 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
+        # a CI that cancels: end as on Ctrl-C, with what finished kept and nothing left running
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return super().invoke(ctx)
         except Unreadable as error:
@@ -36,7 +39,10 @@ class Group(click.Group):
         except BrokenPipeError:
             # the reader of the pipe has left; the interpreter must not flush into it again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
+            sys.exit(128 + signal.SIGPIPE)
+        except OSError as error:
+            click.echo(f"kbtools: {error}", err=True)
+            sys.exit(2)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -118,7 +118,7 @@ def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Ou
     if expected.what == "fails":
         if documented:
             shown = Name.REPRODUCED if snippet.role is Role.REPRO else Name.NO_HELP
-            return Verdict(shown, f"failed as documented: {outcome.ended}")
+            return Verdict(shown, f"failed as documented: {evident(article, snippet, outcome)}")
         if passed:
             return Verdict(Name.NOT_REPRODUCED, f"{expected.reason}; yet it passes")
         return Verdict(Name.OTHER_FAILURE, f"failed, but not as documented: {outcome.ended}")
@@ -143,6 +143,16 @@ def fails_as_documented(article: Article, snippet: Snippet, outcome: Outcome) ->
     if kind.startswith("SIG"):
         return outcome.signal == kind
     return kind in outcome.exceptions
+
+
+def evident(article: Article, snippet: Snippet, outcome: Outcome) -> str:
+    """The line of a documented failure's output that a signature knows it by, or how it ended."""
+    if snippet.keys.fails == "signature":
+        for signature in article.matter.signatures:
+            if recognises(signature, outcome.output):
+                lines = outcome.output.splitlines()
+                return next(line.strip() for line in lines if signature.literal in line)
+    return outcome.ended
 
 
 def recognises(signature: Signature, text: str) -> bool:

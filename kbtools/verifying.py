@@ -142,7 +142,7 @@ class Bench:
                     language=snippet.language,
                     shown=snippet.place.path,
                     suffix=SUFFIX[snippet.language],
-                    timeout=self.options.timeout or snippet.keys.timeout or self.config.run.timeout,
+                    timeout=self.limit(snippet),
                     env=snippet.env,
                     tool=tuple(shlex.split(snippet.keys.tool or "")),
                     compile_only=snippet.keys.requires == "nvcc",
@@ -161,15 +161,26 @@ class Bench:
         with self.slots.take(min(task.snippet.gpus, 1)) as gpus:
             control = control_for(task.snippet.language, task.snippet.keys.requires, gpus)
             outcome = self.executor.run(control)
-        return "" if outcome.status == "passed" else f"a known-good control {outcome.ended}"
+        return "" if outcome.status == "passed" else f"a known-good control failed: {outcome.ended}"
+
+    def limit(self, snippet: Snippet) -> float:
+        """Seconds that a snippet may take."""
+        return self.options.timeout or snippet.keys.timeout or self.config.run.timeout
 
     def remembered(self, task: Task) -> Row | None:
         """The row of an earlier run of the same code, helper and toolchain on this machine."""
-        rows = evidence.read(self.config.memory, task.article.id)
-        identity = task.toolchain.identity
+        try:
+            rows = evidence.read(self.config.memory, task.article.id)
+        except Unreadable:  # memory only ever saves a run: begin it anew
+            evidence.file_of(self.config.memory, task.article.id).unlink(missing_ok=True)
+            return None
+        identity, limit = task.toolchain.identity, self.limit(task.snippet)
         for row in evidence.of_snippet(rows, task.snippet):
-            if row.toolchain.identity == identity and row.helper == self.helper_of(task):
-                return row
+            if row.toolchain.identity != identity or row.helper != self.helper_of(task):
+                continue
+            if row.outcome.status == "timeout" and row.outcome.seconds < limit:
+                continue  # ended by a shorter limit than today's
+            return row
         return None
 
     def helper_of(self, task: Task) -> str:
@@ -194,13 +205,13 @@ class Bench:
         """Writes a row down, remembered and (if asked) as evidence; says so if it could not."""
         folders = [self.config.memory] if not result.remembered else []
         folders += [self.config.evidence] if self.options.record else []
+        locks, troubles = self.config.memory.parent / "locks", []
         for folder in folders:
             try:
-                locks = self.config.memory.parent / "locks"
                 evidence.record(folder, result.task.article.id, row, locks)
             except (OSError, Unreadable) as error:
-                return msgspec.structs.replace(result, trouble=f"not written: {error}")
-        return result
+                troubles.append(f"not written: {error}")
+        return msgspec.structs.replace(result, trouble="; ".join(troubles))
 
 
 def worth_preloading(config: Config, tasks: Iterable[Task]) -> tuple[str, ...]:

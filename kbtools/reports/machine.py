@@ -53,7 +53,7 @@ def as_junit(results: Iterable[Result], toolchain: Toolchain) -> bytes:
             classname=task.article.id,
             time=result.outcome.seconds if result.outcome else 0.0,
         )
-        why = f"{result.verdict.name}: {result.verdict.reason}"
+        why = _printable(f"{result.verdict.name}: {result.verdict.reason}")
         if result.verdict.colour == "red":
             case.result = [Failure(why, str(result.verdict.name))]
             case.system_out = _printable(text.red(result))

@@ -13,6 +13,8 @@ from kbtools.verifying import Result
 
 COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
 MARKS = {"green": "✓", "red": "✗", "grey": "·"}
+WIDTH = 110
+"""Characters shown of a reason on a snippet's line."""
 TAIL = 15
 """Lines of output shown of a red snippet."""
 
@@ -32,7 +34,13 @@ def verdict(result: Result) -> str:
     one, snippet = result.verdict, result.task.snippet
     mark = style(f"{MARKS[one.colour]} {one.name:<14}", fg=COLOURS[one.colour])
     took = "remembered" if result.remembered else _seconds(result)
-    return f"{mark} {snippet.name:<12} {snippet.role:<8} {took:>10}  {one.reason}"
+    return f"{mark} {snippet.name:<12} {snippet.role:<8} {took:>10}  {_short(one.reason)}"
+
+
+def _short(reason: str) -> str:
+    """A reason that fits on a line; the JSON has the whole."""
+    line = " ".join(reason.split())
+    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
 
 def _seconds(result: Result) -> str:
