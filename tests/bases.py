@@ -1,0 +1,142 @@
+"""A knowledge base in a folder of its own, and the real `kbtools` run on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+KBTOOLS = (sys.executable, "-m", "kbtools.cli")
+SECTIONS = ("Root cause", "Fix", "Best practice")
+
+
+def fence(info: str, code: str) -> str:
+    """A fenced block; its code may be indented as a whole."""
+    return f"```{info}\n{textwrap.dedent(code).strip()}\n```\n"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a run of `kbtools` left."""
+
+    code: int
+    out: str
+    err: str
+    json: dict[str, Any] = field(default_factory=dict)
+    """What `verify --json` wrote; empty for other commands."""
+
+    def result(self, name: str) -> dict[str, Any]:
+        """The result of a snippet, named as in `KB0001/r1`, or `r1` for `KB0001/r1`."""
+        article, _, snippet = name.rpartition("/")
+        wanted = (article or "KB0001", snippet)
+        [row] = [r for r in self.json["results"] if (r["article"], r["snippet"]) == wanted]
+        return dict(row)
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Snippet, as in `KB0001/r1` → verdict."""
+        return {f"{r['article']}/{r['snippet']}": r["verdict"] for r in self.json["results"]}
+
+
+@dataclass(frozen=True)
+class Base:
+    """A knowledge base with the prefix KB, and the folder that its runs use for temporary files."""
+
+    root: Path
+    temporary: Path
+    """A short, unique path: what a run leaves behind, file or process, is found by it."""
+
+    @classmethod
+    def make(cls, root: Path, temporary: Path, run: str = "") -> Base:
+        """Writes a `kbtools.toml`; `run` is the text of its table `[run]`."""
+        (root / "kb").mkdir(parents=True)
+        words = f'[knowledge-base]\nname = "a test"\nprefix = "KB"\n\n[run]\n{run}\n'
+        (root / "kbtools.toml").write_text(words, "utf-8")
+        return cls(root, temporary)
+
+    def article(
+        self, *fences: str, number: int = 1, literal: str = "the failure", matter: str = ""
+    ) -> Path:
+        """Writes an article of these blocks; `matter` is more front matter, as YAML."""
+        name = f"KB{number:04}"
+        file = self.root / "kb" / f"{name}-an-article.md"
+        head = {
+            "id": name,
+            "title": f"article {number}",
+            "summary": "Do it right.",
+            "components": ["example"],
+            "stage": "runtime",
+            "severity": "crash",
+            "signatures": [{"literal": literal}],
+        }
+        front = "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items())
+        blocks = ["## Symptom\n", *fences, *(f"## {section}\n" for section in SECTIONS)]
+        file.write_text(f"---\n{front}{matter}\n---\n\n" + "\n".join(blocks), "utf-8")
+        return file
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The environment that `kbtools` is started in."""
+        return {**os.environ, "TMPDIR": str(self.temporary), **more}
+
+    def start(self, *words: str, **more: str) -> subprocess.Popen[str]:
+        """Starts `kbtools` in a process group of its own and does not wait for it."""
+        return subprocess.Popen(
+            [*KBTOOLS, "-C", str(self.root), *words],
+            env=self.environment(**more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def kbtools(self, *words: str, timeout: float = 60, **more: str) -> Finished:
+        """Runs `kbtools` to its end; `more` are variables of its environment."""
+        process = self.start(*words, **more)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+        return Finished(process.returncode, out, err)
+
+    def verify(self, *words: str, timeout: float = 60, **more: str) -> Finished:
+        """Runs `kbtools verify --json` to its end."""
+        file = self.root / "results.json"
+        file.unlink(missing_ok=True)
+        done = self.kbtools("verify", "--json", str(file), *words, timeout=timeout, **more)
+        found = json.loads(file.read_bytes()) if file.exists() else {}
+        return Finished(done.code, done.out, done.err, found)
+
+    def rows(self, number: int = 1) -> list[dict[str, Any]]:
+        """The recorded evidence of an article."""
+        file = self.root / "evidence" / f"KB{number:04}.jsonl"
+        return [json.loads(line) for line in file.read_bytes().splitlines()]
+
+    def running(self) -> list[str]:
+        """Processes that a run of this base started and that still live, as `pid command`."""
+        token = os.fsencode(self.temporary)
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                command = (process / "cmdline").read_bytes()
+                traces = (command, (process / "environ").read_bytes())
+                places = os.fsencode((process / "cwd").readlink())
+            except OSError:  # it ended meanwhile, or is not ours
+                continue
+            if any(token in trace for trace in (*traces, places)):
+                found.append(f"{process.name} {command.decode('utf-8', 'replace')[:200]}")
+        return found
+
+    def running_after(self, seconds: float) -> list[str]:
+        """What still runs when so many seconds have passed, or at once when nothing does."""
+        deadline = time.monotonic() + seconds
+        while (found := self.running()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return found

@@ -1,0 +1,32 @@
+"""Fixtures for everyone: a knowledge base to run the real `kbtools` on."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from bases import Base
+
+
+@pytest.fixture(scope="session")
+def new_base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Base]]:
+    """Makes knowledge bases; the argument `run` is the text of the table `[run]`."""
+    temporary: list[Path] = []
+
+    def make(run: str = "") -> Base:
+        # short: the path of a socket has 107 bytes at most
+        temporary.append(Path(tempfile.mkdtemp(prefix="kbt-")))
+        return Base.make(tmp_path_factory.mktemp("base"), temporary[-1], run)
+
+    yield make
+    for folder in temporary:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def base(new_base: Callable[..., Base]) -> Base:
+    """A knowledge base with no article yet."""
+    return new_base()
