@@ -128,15 +128,18 @@ class Translation(msgspec.Struct, frozen=True):
     summary: Text
 
 
+EXIT = r"exit:([1-9]\d?|1\d\d|2[0-4]\d|25[0-5])"
+FAILS = rf"^(signature|timeout|SIG[A-Z0-9]+|{EXIT}|[A-Z]\w*)$"
+"""What a fence's `fails` may be: the last is the name of an exception."""
+
+
 class Keys(msgspec.Struct, frozen=True, omit_defaults=True):
     """The `key=value` words of a fence."""
 
     id: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]*$")] | None = None
     requires: Annotated[str, Meta(pattern=r"^(cpu|compile|nvcc|gpu|gpus:[2-9])$")] = "cpu"
     sm: Text | None = None
-    fails: Annotated[
-        str, Meta(pattern=r"^(signature|timeout|SIG[A-Z0-9]+|exit:\d{1,3}|[A-Z]\w*)$")
-    ] = "signature"
+    fails: Annotated[str, Meta(pattern=FAILS)] = "signature"
     affected: Text | None = None
     timeout: Annotated[float, Meta(gt=0)] | None = None
     env: Text | None = None
@@ -181,7 +184,7 @@ class Snippet(msgspec.Struct, frozen=True):
         lines: list[str] = []
         for part in (*self.before, self):
             lines += [""] * (part.place.line - 1 - len(lines))
-            lines += part.code.splitlines()
+            lines += part.code.removesuffix("\n").split("\n")  # only newlines end a line
         return "\n".join(lines) + "\n"
 
     @property

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 FILE = "kbtools.toml"
+
+Words = Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
 class Unreadable(Exception):
@@ -18,9 +22,9 @@ class KnowledgeBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """Table `[knowledge-base]`: its name, where it lives and how its ids look."""
 
     name: str
-    prefix: str
-    digits: int = 4
-    languages: tuple[str, ...] = ("en",)
+    prefix: Annotated[str, Meta(pattern=r"^[A-Z][A-Z-]{0,9}$")]
+    digits: Annotated[int, Meta(ge=1)] = 4
+    languages: Words = ("en",)
     repository: str = ""
     url: str = ""
 
@@ -30,8 +34,8 @@ class ArticleForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
     sections: tuple[str, ...] = ("Symptom", "Root cause", "Fix", "Best practice")
     optional_sections: tuple[str, ...] = ("Does not help",)
-    stages: tuple[str, ...] = ("build", "import", "launch", "runtime")
-    severities: tuple[str, ...] = ("blocks", "crash", "wrong-result", "hang", "slow")
+    stages: Words = ("build", "import", "launch", "runtime")
+    severities: Words = ("blocks", "crash", "wrong-result", "hang", "slow")
     components: tuple[str, ...] = ()
     """Known components; empty: any."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+import types
 import typing
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +33,8 @@ Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 ROLES = tuple(str(role) for role in Role)
 KEYS = typing.get_type_hints(Keys, include_extras=True)
 
-# Block rules only: three times faster than with inline rules, and the fences are the same.
+# Block rules only: 1.7 times as fast as with inline rules (benchmarks/decoding.py), with the very
+# same fences.
 _blocks = MarkdownIt("commonmark")
 _blocks.core.ruler.enableOnly(["normalize", "block"])
 
@@ -54,6 +57,8 @@ class Fence(msgspec.Struct, frozen=True):
     line: int
     """Of the opening fence."""
     closed: bool
+    markup: str = "```"
+    """What it opens with."""
 
     @property
     def language(self) -> str:
@@ -75,7 +80,7 @@ class Fence(msgspec.Struct, frozen=True):
     def runs(self) -> bool:
         """Whether it claims to be a snippet. With no role and no key of ours it is prose."""
         if self.language not in LANGUAGES:
-            return self.role in ROLES
+            return self.role in ROLES or self.language in ROLES
         return self.role is not None or any(key in KEYS for key in self.keys)
 
 
@@ -108,7 +113,7 @@ class Page(msgspec.Struct, frozen=True):
     def line_of(self, key: str) -> int:
         """Line of a key of the front matter, or of the nearest key around it."""
         while key and key not in self.matter_lines:
-            key = re.sub(r"(\.[^.\[\]]*|\[\d+\]|^[^.\[\]]*)$", "", key)
+            key = key[: max(key.rfind("."), key.rfind("["), 0)]
         return self.matter_lines.get(key, 1)
 
     def problem(self, line: int, message: str, help: str) -> Problem:
@@ -129,7 +134,7 @@ def read(path: Path, config: Config) -> Page:
         Unreadable: it is not there, or it is not UTF-8.
     """
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")  # a byte order mark is no part of the text
     except (OSError, UnicodeDecodeError) as error:
         raise Unreadable(f"{path}: {error}") from error
     try:
@@ -141,9 +146,9 @@ def read(path: Path, config: Config) -> Page:
 
 def take_apart(text: str, path: str, config: Config) -> Page:
     """Takes the text of a file apart; `path` is what its places will say."""
-    lines = tuple(text.replace("\r\n", "\n").split("\n"))
+    lines = tuple(text.replace("\r\n", "\n").removesuffix("\n").split("\n"))
     matter, matter_lines, broken, end = _front_matter(lines)
-    tokens = _blocks.parse("\n".join(("",) * end + lines[end:]))
+    tokens = _blocks.parse("\n".join(("",) * end + lines[end:]) + "\n")
     suffixes = Path(path).suffixes
     return Page(
         path=path,
@@ -152,11 +157,11 @@ def take_apart(text: str, path: str, config: Config) -> Page:
         matter=matter,
         matter_lines=matter_lines,
         broken=broken,
-        fences=tuple(_fence(t, lines) for t in tokens if t.type == "fence"),
+        fences=tuple(_fence(t) for t in tokens if t.type == "fence"),
         headings=tuple(
             Heading(tokens[i + 1].content, token.map[0] + 1)
             for i, token in enumerate(tokens)
-            if token.type == "heading_open" and token.tag == "h2" and token.map
+            if token.type == "heading_open" and token.tag == "h2" and token.level == 0 and token.map
         ),
         body="\n".join(lines[end:]).strip() + "\n",
     )
@@ -178,14 +183,24 @@ def _front_matter(
     try:
         _walk(yaml.compose(text, Loader=Loader), "", places, broken)
         value = yaml.load(text, Loader=Loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        why = getattr(error, "problem", None) or str(error)
-        return {}, places, (Wrong("", f"not YAML: {why}", mark.line + 1 if mark else 1),), end + 1
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # ValueError: a day such as 2026-02-30; RecursionError: an alias of what it stands in
+        return {}, places, (_not_yaml(error, text),), end + 1
     if not isinstance(value, dict):
         broken.append(Wrong("", "the front matter is not a mapping of keys to values", 1))
         value = {}
     return {str(key): item for key, item in value.items()}, places, tuple(broken), end + 1
+
+
+def _not_yaml(error: Exception, text: str) -> Wrong:
+    mark = getattr(error, "problem_mark", None)
+    if mark:
+        return Wrong("", f"not YAML: {getattr(error, 'problem', error)}", mark.line + 1)
+    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if found:
+        why = f"not YAML: the character U+{ord(found[0]):04X}"
+        return Wrong("", why, text.count("\n", 0, found.start()) + 1)
+    return Wrong("", f"not YAML: {error}", 1)
 
 
 def _walk(node: yaml.Node | None, at: str, places: dict[str, int], broken: list[Wrong]) -> None:
@@ -204,9 +219,8 @@ def _walk(node: yaml.Node | None, at: str, places: dict[str, int], broken: list[
             _walk(item, f"{at}[{i}]", places, broken)
 
 
-def _fence(token: typing.Any, lines: tuple[str, ...]) -> Fence:
+def _fence(token: typing.Any) -> Fence:
     start, end = token.map
-    closing = lines[end - 1].strip() if end - 1 > start else ""
     try:
         words = tuple(shlex.split(token.info))
     except ValueError:
@@ -216,7 +230,9 @@ def _fence(token: typing.Any, lines: tuple[str, ...]) -> Fence:
         info=token.info,
         code=token.content,
         line=start + 1,
-        closed=bool(re.fullmatch(re.escape(token.markup) + token.markup[0] + "*", closing)),
+        # of its lines, the first and the last are no code
+        closed=end - start == token.content.count("\n") + 2,
+        markup=token.markup,
     )
 
 
@@ -233,34 +249,38 @@ def convert(
     values: dict[str, object] = {}
     wrong: list[tuple[str, str]] = []
     for name, kind in typing.get_type_hints(form, include_extras=True).items():
-        if name not in raw:
-            continue
-        found, item = raw[name], _item(kind)
-        if item is not None and isinstance(found, list):
-            for i, one in enumerate(found):
-                wrong += [(f"{name}[{i}]{path}", why) for path, why in _errors(one, item, strict)]
-            if not any(path.startswith(f"{name}[") for path, _ in wrong):
-                wrong += [(name + path, why) for path, why in _errors(found, kind, strict)]
-        else:
-            wrong += [(name + path, why) for path, why in _errors(found, kind, strict)]
-        if not any(re.match(rf"{name}\b", path) for path, _ in wrong):
-            values[name] = msgspec.convert(found, kind, strict=strict)
+        if name in raw:
+            found = [(name + path, why) for path, why in _errors(raw[name], kind, strict)]
+            if not found:
+                values[name] = msgspec.convert(raw[name], kind, strict=strict)
+            wrong += found
     return values, wrong
 
 
-def _errors(value: object, kind: object, strict: bool) -> Iterator[tuple[str, str]]:
-    try:
-        msgspec.convert(value, kind, strict=strict)
-    except msgspec.ValidationError as error:
-        why, _, at = str(error).partition(" - at `$")
-        yield at.rstrip("`"), why
-
-
-def _item(kind: object) -> object | None:
-    """`X` for a field of type `tuple[X, ...]`."""
-    if typing.get_origin(kind) is typing.Annotated:
-        kind = typing.get_args(kind)[0]
-    return typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else None
+def _errors(value: object, kind: typing.Any, strict: bool) -> Iterator[tuple[str, str]]:
+    """`(path, why)` of what will not do: of every part, and of the whole if it is not the parts."""
+    plain = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
+    if typing.get_origin(plain) is types.UnionType:  # X | None
+        plain = typing.get_args(plain)[0]
+    inside: list[tuple[str, str]] = []
+    if isinstance(value, list) and typing.get_origin(plain) is tuple:
+        for i, one in enumerate(value):
+            item = typing.get_args(plain)[0]
+            inside += [(f"[{i}]{path}", why) for path, why in _errors(one, item, strict)]
+    elif isinstance(value, dict) and typing.get_origin(plain) is dict:
+        for key, one in value.items():
+            item = typing.get_args(plain)[1]
+            inside += [(f".{key}{path}", why) for path, why in _errors(one, item, strict)]
+    elif isinstance(value, dict) and isinstance(plain, type):
+        _, found = convert(value, plain, strict=strict)
+        inside = [(f".{path}", why) for path, why in found]
+    yield from inside
+    if not inside:
+        try:
+            msgspec.convert(value, kind, strict=strict)
+        except msgspec.ValidationError as error:
+            why, _, at = str(error).partition(" - at `$")
+            yield at.rstrip("`"), why
 
 
 def front_matter(page: Page) -> tuple[dict[str, object], tuple[Wrong, ...]]:
@@ -278,6 +298,12 @@ def fence_keys(fence: Fence) -> tuple[Keys, tuple[Wrong, ...]]:
     )
 
 
+def snippet_id(fence: Fence, keys: Keys, counts: Counter[str]) -> str:
+    """The id that its keys give it, else its role and number; `counts` is of the fences so far."""
+    counts[str(fence.role)] += 1
+    return keys.id or f"{fence.role}{counts[str(fence.role)]}"
+
+
 CONDITION = re.compile(r"^\s*([A-Za-z][\w.-]*?)\s*((?:[<>=!~]=?|===).*)$")
 
 
@@ -285,7 +311,7 @@ def affected_key(text: str) -> Affected:
     """What a fence's `affected="…"` says: `always`, or conditions joined by `;`.
 
     Raises:
-        ValueError: a condition is not a name followed by a version specifier.
+        ValueError: a condition is not a name followed by a version specifier, or is there twice.
     """
     if text.strip() == "always":
         return ALWAYS
@@ -294,6 +320,8 @@ def affected_key(text: str) -> Affected:
         found = CONDITION.match(part)
         if not found:
             raise ValueError(f"`{part.strip()}` is not a name and a version specifier")
+        if found[1] in conditions:
+            raise ValueError(f"`{found[1]}` is there twice: join the two with a comma")
         conditions[found[1]] = found[2].strip()
     return (conditions,)
 
@@ -333,16 +361,15 @@ def article(page: Page) -> Article:
 def snippets(page: Page, article_id: str, affected: Affected = ALWAYS) -> tuple[Snippet, ...]:
     """The snippets of a page, in order, each joined with those it continues."""
     made: dict[str, Snippet] = {}
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for fence in page.fences:
         if not fence.runs or fence.role not in ROLES or fence.language not in LANGUAGES:
             continue
-        counts[fence.role] = counts.get(fence.role, 0) + 1
         keys, _ = fence_keys(fence)
         before = made.get(keys.after) if keys.after else None
         snippet = Snippet(
             article=article_id,
-            id=keys.id or f"{fence.role}{counts[fence.role]}",
+            id=snippet_id(fence, keys, counts),
             role=Role(fence.role),
             language=fence.language,
             code=fence.code,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from importlib import resources
 from pathlib import Path
+
+from filelock import FileLock
 
 from kbtools.config import FILE, Config, Unreadable
 
@@ -26,9 +29,10 @@ def slug(title: str) -> str:
     words = re.findall(r"[a-z0-9]+", plain)
     text = ""
     for word in words:
-        if len(text) + len(word) > 50:
+        longer = f"{text}-{word}".strip("-")
+        if len(longer) > 50:
             break
-        text = f"{text}-{word}".strip("-")
+        text = longer
     return text or "article"
 
 
@@ -47,10 +51,26 @@ def next_id(config: Config) -> str:
 def new_article(config: Config, title: str) -> Path:
     """Writes a skeleton that is valid, runs and is judged; the file.
 
+    Two made at the same moment get two ids.
+
     Raises:
-        FileExistsError: somebody else made the same file at the same moment.
+        Unreadable: the title says nothing.
     """
-    identifier = next_id(config)
+    title = " ".join("".join(c if c.isprintable() else " " for c in title).split())
+    if not title:
+        raise Unreadable("the title of an article is some text, the error that people search for")
+    locks = config.memory.parent / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    config.articles.mkdir(parents=True, exist_ok=True)
+    with FileLock(locks / "new.lock"):
+        identifier = next_id(config)
+        file = config.articles / f"{identifier}-{slug(title)}.md"
+        file.write_text(skeleton(config, identifier, title), "utf-8")
+    return file
+
+
+def skeleton(config: Config, identifier: str, title: str) -> str:
+    """The text of an article that is valid, runs and is judged."""
     form = config.article
     prose = {
         "fix": "Say the one thing to do first.",
@@ -66,20 +86,20 @@ def new_article(config: Config, title: str) -> Path:
         for part in ("symptom", "fix")
         if part not in map(slug, form.sections)
     ]
-    text = template(
+    return template(
         "article.md",
         body="\n".join([*sections, *leftover]).strip(),
         id=identifier,
-        title=title.replace("\\", "\\\\").replace('"', '\\"'),
         component=form.components[0] if form.components else "component",
         stage=form.stages[0],
         severity=form.severities[0],
+        title=quoted(title),  # the last: nothing in it is a placeholder
     )
-    config.articles.mkdir(parents=True, exist_ok=True)
-    file = config.articles / f"{identifier}-{slug(title)}.md"
-    with file.open("x", encoding="utf-8") as stream:
-        stream.write(text)
-    return file
+
+
+def quoted(text: str) -> str:
+    """A text as it stands between double quotes in YAML, TOML and JSON."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def new_base(folder: Path, name: str, prefix: str) -> list[Path]:
@@ -92,7 +112,7 @@ def new_base(folder: Path, name: str, prefix: str) -> list[Path]:
         raise Unreadable(f"`{prefix}` is no prefix: one to ten capital letters, as in KB")
     if (folder / FILE).exists():
         raise Unreadable(f"{folder / FILE} is there already; nothing was written")
-    values = {"name": name, "prefix": prefix, "id": f"{prefix}0001"}
+    values = {"prefix": prefix, "id": f"{prefix}0001", "name": quoted(name)}
     plan = {
         FILE: "kbtools.toml",
         "toolchains.toml": "toolchains.toml",

@@ -49,7 +49,7 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True):
     """First line of `c++ --version`."""
     kernel: str = ""
     cuda: str | None = None
-    """Release of the toolkit whose nvcc is on the PATH, as in `13.0`."""
+    """Version of the nvcc on the PATH, as in `13.0.88`."""
     driver: str | None = None
     gpus: tuple[Gpu, ...] = ()
     ptxas: Ptxas | None = None
@@ -72,9 +72,16 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True):
         return hashlib.sha256(json.dumps(both, sort_keys=True).encode()).hexdigest()
 
     @property
+    def brief(self) -> str:
+        """The packages that matter most, or the Python where there are none of them."""
+        names = ("torch", "triton", "flashinfer-python")
+        shown = [f"{name} {self.packages[name]}" for name in names if name in self.packages]
+        return ", ".join(shown) or f"Python {self.python}"
+
+    @property
     def label(self) -> str:
-        """A few words for a person: the packages that matter and the GPU."""
-        shown = [f"{n} {self.packages[n]}" for n in ("torch", "triton") if n in self.packages]
+        """A line for a person: the packages that matter most, nvcc and the GPU."""
+        shown = [] if self.brief.startswith("Python") else [self.brief]
         if self.cuda:
             shown.append(f"nvcc {self.cuda}")
         shown.append(self.gpus[0].name if self.gpus else "no GPU")
@@ -136,18 +143,18 @@ def within(specifiers: SpecifierSet, version: Version) -> bool | None:
 
     Compared on the release, the local part stripped. A development or vendor pre-release whose
     release is the very boundary of the range could be on either side of it: it was cut before
-    the release, with or without the change that the boundary speaks of.
+    the release, with or without the change that the boundary speaks of. So could the build of a
+    commit (`3.3.0+git96316ce5`, as in PyTorch's nightlies), although PEP 440 calls it final.
     """
     release = Version(version.base_version)
     answer: bool | None = True
     for clause in specifiers:
-        if not version.is_prerelease:
+        if not (version.is_prerelease or _of_commit(version)):
             holds: bool | None = clause.contains(version.public, prereleases=True)
         elif _names_prerelease(clause):
-            same = version.local is None and not _vendor(version)
             on_boundary = release == Version(Version(_bound(clause)).base_version)
             holds = clause.contains(version.public, prereleases=True)
-            holds = holds if same or not on_boundary else None
+            holds = None if on_boundary and _undated(version) else holds
         elif _on_boundary(clause, release):
             holds = None
         else:
@@ -166,8 +173,15 @@ def _names_prerelease(clause: Specifier) -> bool:
     return Version(_bound(clause)).is_prerelease
 
 
-def _vendor(version: Version) -> bool:
-    return bool(version.pre and version.pre[0] == "a" and version.local)
+def _undated(version: Version) -> bool:
+    """A build from source, by a vendor or of a commit: `a0`, `dev0` and `+git…` are no dates."""
+    if version.local is None:
+        return False
+    return version.pre == ("a", 0) or version.dev == 0 or _of_commit(version)
+
+
+def _of_commit(version: Version) -> bool:
+    return (version.local or "").startswith("git")
 
 
 def _on_boundary(clause: Specifier, release: Version) -> bool:
@@ -183,12 +197,16 @@ def specifiers(text: str) -> SpecifierSet:
     """A PEP 440 range, as in `>=2.2,<3.0`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none, or one that cannot be compared on the release.
     """
     try:
-        return SpecifierSet(text)
+        found = SpecifierSet(text)
     except InvalidSpecifier as error:
         raise ValueError(str(error)) from error
+    for clause in found:
+        if clause.operator == "===" or "+" in clause.version:
+            raise ValueError(f"`{clause}`: compared is the release, no text and no local part")
+    return found
 
 
 def is_affected(affected: Affected, toolchain: Toolchain) -> bool | Missing | Undecided:
@@ -207,22 +225,24 @@ def is_affected(affected: Affected, toolchain: Toolchain) -> bool | Missing | Un
 
 
 def _alternative(alternative: dict[str, str], toolchain: Toolchain) -> bool | Missing | Undecided:
-    undecided: Undecided | None = None
-    missing: Missing | None = None
-    for name, text in alternative.items():
-        found = toolchain.version(name)
-        if found is None:
-            missing = missing or Missing(name)
-            continue
-        try:
-            answer = within(specifiers(text), Version(found))
-        except InvalidVersion:
-            undecided = undecided or Undecided(f"{name} {found} is not a version that compares")
-            continue
-        if answer is False:
-            return False
-        if answer is None:
-            undecided = undecided or Undecided(
-                f"{name} {found} is a pre-release on the boundary of {text}"
-            )
-    return undecided or missing or True
+    answers = [_condition(name, text, toolchain) for name, text in alternative.items()]
+    for answer in answers:
+        # without a package that it speaks of a snippet cannot be run, whatever the rest says
+        if isinstance(answer, Missing) and answer.name not in MACHINE:
+            return answer
+    if False in answers:
+        return False
+    return next((answer for answer in answers if answer is not True), True)
+
+
+def _condition(name: str, text: str, toolchain: Toolchain) -> bool | Missing | Undecided:
+    found = toolchain.version(name)
+    if found is None:
+        return Missing(name)
+    try:
+        answer = within(specifiers(text), Version(found))
+    except InvalidVersion:
+        return Undecided(f"{name} {found} is not a version that compares")
+    if answer is None:
+        return Undecided(f"{name} {found} is a pre-release on the boundary of {text}")
+    return answer

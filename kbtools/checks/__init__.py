@@ -17,6 +17,7 @@ import msgspec
 
 from kbtools.article import Article, Problem
 from kbtools.checks import articles, pages, signatures, together
+from kbtools.checks.articles import FATAL, may_be_exempt
 from kbtools.config import Config
 from kbtools.reading import Page, article, read
 
@@ -101,7 +102,12 @@ def check(base: Base) -> tuple[Problem, ...]:
 def exempted(base: Base, problems: Iterable[Problem]) -> Iterator[Problem]:
     """The problems that no article is exempt from, and the exemptions that exempt from nothing."""
     spent: set[tuple[str, str]] = set()
-    granted = {(one.path, e.rule) for one in base.articles for e in one.matter.exempt}
+    granted = {
+        (one.path, exemption.rule)
+        for one in base.articles
+        for exemption in one.matter.exempt
+        if may_be_exempt(exemption.rule)
+    }
     for problem in problems:
         key = (problem.place.path, problem.rule)
         if key in granted:
@@ -111,7 +117,8 @@ def exempted(base: Base, problems: Iterable[Problem]) -> Iterator[Problem]:
     for one in base.articles:
         page = base.page_of(one)
         for i, exemption in enumerate(one.matter.exempt):
-            if (one.path, exemption.rule) not in spent:
+            key = (one.path, exemption.rule)
+            if key in granted and key not in spent:
                 yield msgspec.structs.replace(
                     page.problem(
                         page.line_of(f"exempt[{i}].rule"),
@@ -120,10 +127,6 @@ def exempted(base: Base, problems: Iterable[Problem]) -> Iterator[Problem]:
                     ),
                     rule="KB190",
                 )
-
-
-FATAL = ("KB0", "KB103", "KB201", "KB301", "KB306")
-"""Codes, or how they begin, of what keeps an article from being verified at all."""
 
 
 def readable(base: Base) -> tuple[tuple[Article, ...], tuple[Problem, ...]]:

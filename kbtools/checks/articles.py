@@ -12,6 +12,9 @@ from kbtools.config import Config
 from kbtools.reading import Page
 from kbtools.toolchain import specifiers
 
+FATAL = ("KB0", "KB103", "KB201", "KB301", "KB306")
+"""Codes, or how they begin, of what keeps an article from being verified at all."""
+
 
 def kb101_no_repro(page: Page, article: Article, config: Config) -> Iterator[Problem]:
     """An article shows its failure: it has a snippet of role `repro`."""
@@ -58,7 +61,7 @@ def kb104_prerelease_gap(page: Page, article: Article, config: Config) -> Iterat
                 if operator == "<" and not bound.is_prerelease:
                     ends[name, bound] = line
                     if any(
-                        low.is_prerelease and low.release == bound.release
+                        low.is_prerelease and Version(low.base_version) == bound
                         for sign, low in bounds
                         if sign in (">", ">=")
                     ):
@@ -111,13 +114,19 @@ def kb106_retired(page: Page, article: Article, config: Config) -> Iterator[Prob
 def kb107_exemption(page: Page, article: Article, config: Config) -> Iterator[Problem]:
     """An exemption names a rule that an article can be exempt from.
 
-    The rules of the pages (KB001 to KB008) are not among them: a page that breaks one cannot be
-    read. One that exempts from nothing is itself a problem, KB190.
+    The rules without which an article cannot be verified are not among them: those of the pages
+    (KB001 to KB008), and of ranges, expressions, ids and evidence that cannot be read. One that
+    exempts from nothing is itself a problem, KB190.
     """
     for i, exemption in enumerate(article.matter.exempt):
-        if not exemption.rule.startswith(("KB1", "KB2", "KB3")):
+        if not may_be_exempt(exemption.rule):
             line = page.line_of(f"exempt[{i}].rule")
             yield page.problem(line, f"no exemption from {exemption.rule}", "see kbtools rules")
+
+
+def may_be_exempt(rule: str) -> bool:
+    """Whether an article can be verified that breaks a rule."""
+    return rule.startswith(("KB1", "KB2", "KB3")) and not rule.startswith(FATAL)
 
 
 def kb190_exemption_not_needed(page: Page, article: Article, config: Config) -> Iterator[Problem]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 import typing
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -24,10 +27,12 @@ from kbtools.reading import (
     ROLES,
     Fence,
     Page,
+    Wrong,
     affected_key,
     environment_key,
     fence_keys,
     front_matter,
+    snippet_id,
 )
 from kbtools.toolchain import specifiers
 
@@ -46,20 +51,59 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{close[0]}`?" if close else f"known are: {', '.join(known)}"
 
 
+REFERENCE = "owner/repo#123 or owner/repo@1a2b3c4"
+SHAPES = {
+    **dict.fromkeys(("report", "fix", "cause", "related"), REFERENCE),
+    "since": "a day, as in 2026-01-31",
+    "basis": "stated or inferred",
+}
+"""What a value of the front matter looks like, where its type does not say it."""
+
+FENCE_SHAPES = {
+    "id": "a lower-case word, as in r1",
+    "requires": "cpu, compile, nvcc, gpu or gpus:2",
+    "fails": "signature, timeout, a signal (SIGSEGV), an exit code (exit:3) or an exception",
+    "timeout": "seconds, as in 2.5",
+}
+"""The same of a fence's keys."""
+
+
+def _why(one: Wrong) -> str:
+    if "matching regex" in one.why:
+        return "not of the right form"
+    why = one.why.replace("Object missing required field", "it lacks").replace(" | null", "")
+    return why[0].lower() + why[1:]
+
+
+def _remedy(one: Wrong, shapes: dict[str, str]) -> str:
+    name = one.key.rpartition(".")[2]
+    if name in shapes:
+        return f"write {shapes[name]}"
+    if one.why.startswith("Expected `str") and one.why.endswith(("`int`", "`float`")):
+        return "put it between double quotes"
+    return f"correct the value of `{one.key}`"
+
+
 def kb001_unreadable_front_matter(page: Page, config: Config) -> Iterator[Problem]:
     """An article begins with a block of YAML between two lines `---`.
 
     It is a mapping, and no key stands in it twice: of two, YAML would silently keep the last.
     """
     for wrong in page.broken:
-        yield page.problem(wrong.line, wrong.why, "see the front matter of any other article")
+        step = "keep one of them" if wrong.key else "see the front matter of any other article"
+        yield page.problem(wrong.line, wrong.why, step)
 
 
 def kb002_malformed_id(page: Page, config: Config) -> Iterator[Problem]:
     """An id is the prefix of the knowledge base and a number of fixed width, as in `KB0002`.
 
-    The file's name begins with it: `KB0002-operand-does-not-dominate.md`.
+    The file's name begins with it, `KB0002-operand-does-not-dominate.md`, and has one more dot for
+    a translation only, before a language of `kbtools.toml`: `….zh.md`.
     """
+    languages = config.knowledge_base.languages
+    if page.translates and page.language not in languages:
+        message = f"`{page.language}`, between the dots of the file's name, is no language"
+        yield page.problem(1, message, nearest(page.language, languages))
     found = page.matter.get("id")
     if page.broken or not isinstance(found, str):
         return
@@ -119,9 +163,7 @@ def kb005_wrong_value(page: Page, config: Config) -> Iterator[Problem]:
     """
     values, wrong = front_matter(page)
     for one in wrong:
-        why = one.why.replace("Object missing required field", "it lacks")
-        message = f"`{one.key}`: {why[0].lower()}{why[1:]}"
-        yield page.problem(one.line, message, f"correct the value of `{one.key}`")
+        yield page.problem(one.line, f"`{one.key}`: {_why(one)}", _remedy(one, SHAPES))
     words = {"stage": config.article.stages, "severity": config.article.severities}
     for key, known in words.items():
         word = values.get(key)
@@ -157,7 +199,7 @@ def kb006_section(page: Page, config: Config) -> Iterator[Problem]:
             yield page.problem(
                 heading.line, f"the section `{heading.text}` is there twice", "join the two"
             )
-    order = [text for text in found if text in form.sections]
+    order = [text for text in dict.fromkeys(found) if text in form.sections]
     if order != [text for text in form.sections if text in found]:
         line = page.headings[0].line if page.headings else 1
         yield page.problem(
@@ -166,11 +208,23 @@ def kb006_section(page: Page, config: Config) -> Iterator[Problem]:
 
 
 def kb007_unclosed_fence(page: Page, config: Config) -> Iterator[Problem]:
-    """Every fence is closed. An open one takes the rest of the file into its code, unseen."""
+    """Every fence is closed. An open one takes what follows into its code, unseen.
+
+    That may be the whole file, or all up to the end of the next fence. So a fence that shows
+    fences is longer than they are: four backticks around three.
+    """
     for fence in page.fences:
+        inside = re.compile(rf"\s*{re.escape(fence.markup)}[`~]*\s*[^\s`~][^`]*")
+        taken = [n for n, line in enumerate(fence.code.split("\n"), 1) if inside.fullmatch(line)]
+        if taken:
+            message = (
+                f"this fence is not closed before the next one, on line {fence.line + taken[0]}"
+            )
+            step = "close it; or, to show a fence in a fence, make this one longer"
+            yield page.problem(fence.line, message, step)
         if not fence.closed:
-            message = f"this fence is never closed (```{fence.info})"
-            yield page.problem(fence.line, message, "close it with a line of as many backticks")
+            step = "close it with a line of the characters that it opens with, as many or more"
+            yield page.problem(fence.line, "this fence is never closed", step)
 
 
 def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
@@ -179,22 +233,27 @@ def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
     A fence with no role is prose. One with a misspelt role, or with keys and no role, is an error:
     it would be taken for prose, and its claim would never be tested.
     """
-    ids: set[str] = set()
+    ids: dict[str, str] = {}  # and the language of each
+    counts: Counter[str] = Counter()
     for fence in page.fences:
         if not fence.runs:
             continue
         yield from _words(page, fence)
         keys, wrong = fence_keys(fence)
         for one in wrong:
-            message = f"`{one.key}={fence.keys[one.key]}`: {one.why.lower()}"
-            yield page.problem(fence.line, message, f"see the keys of a fence: `{one.key}`")
-        if keys.id in ids:
-            message = f"a snippet `{keys.id}` is already there"
-            yield page.problem(fence.line, message, "give each snippet an id of its own")
+            message = f"`{one.key}={fence.keys[one.key]}`: {_why(one)}"
+            yield page.problem(fence.line, message, _remedy(one, FENCE_SHAPES))
         if keys.after and keys.after not in ids:
             message = f"`after={keys.after}`: no snippet above has that id"
             yield page.problem(fence.line, message, nearest(keys.after, sorted(ids)))
-        ids |= {keys.id} if keys.id else set()
+        elif keys.after and ids[keys.after] != fence.language:
+            message = f"`after={keys.after}`: that snippet is in {ids[keys.after]}"
+            yield page.problem(fence.line, message, "both are one file, so of one language")
+        identifier = snippet_id(fence, keys, counts)
+        if identifier in ids:
+            message = f"a snippet `{identifier}` is already there"
+            yield page.problem(fence.line, message, "give each snippet an id of its own")
+        ids.setdefault(identifier, fence.language)
         yield from _values(page, fence.line, keys)
 
 
@@ -210,6 +269,10 @@ def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
         environment_key(keys.env or "")
     except ValueError as error:
         yield page.problem(line, f"`env`: {error}", 'write it as env="K=V L=W"')
+    try:
+        shlex.split(keys.tool or "")
+    except ValueError as error:
+        yield page.problem(line, f"`tool`: {error}", 'write it as tool="program --option"')
     try:
         specifiers(keys.sm or "")
     except ValueError as error:
@@ -230,3 +293,5 @@ def _words(page: Page, fence: Fence) -> Iterator[Problem]:
     for key in fence.keys:
         if key not in KEYS:
             yield page.problem(fence.line, f"unknown key `{key}`", nearest(key, KEYS))
+        if sum(word.partition("=")[0] == key for word in fence.words) > 1:
+            yield page.problem(fence.line, f"`{key}` is there twice", "keep one of them")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import re2
+
 from kbtools import evidence
 from kbtools.article import Article, Problem, Role, Snippet
 from kbtools.config import Unreadable
@@ -18,17 +20,15 @@ if TYPE_CHECKING:
 
 def kb301_duplicate_id(base: Base) -> Iterator[Problem]:
     """An id is one article's for ever; no other may have it."""
-    first: dict[object, str] = {}
+    first: dict[tuple[str, str], str] = {}
     for page in base.pages:
-        if page.translates or "id" not in page.matter:
-            continue
-        found = page.matter["id"]
-        if found in first:
-            yield page.problem(
-                page.line_of("id"),
-                f"{found} is already {first[found]}",
-                "take the next free id: kbtools new prints it",
-            )
+        found = (str(page.matter.get("id", "")), page.language)
+        if found[0] and found in first:
+            step = "take the next free id: kbtools new prints it"
+            if page.translates:
+                step = "keep one translation for each language"
+            message = f"{found[0]} is already {first[found]}"
+            yield page.problem(page.line_of("id"), message, step)
         first.setdefault(found, page.path)
 
 
@@ -61,15 +61,19 @@ def kb303_translation(base: Base) -> Iterator[Problem]:
             continue
         here, there = snippets(page, original.id), original.snippets
         for ours, theirs in zip(here, there, strict=False):
-            if (ours.code, ours.keys, ours.role) != (theirs.code, theirs.keys, theirs.role):
+            if _as_written(ours) != _as_written(theirs):
                 yield page.problem(
                     ours.place.line,
                     f"snippet {ours.id} differs from {theirs.name}",
                     f"copy it from {theirs.place}",
                 )
         if len(here) != len(there):
-            message = f"{len(here)} snippets, the original has {len(there)}"
+            message = f"snippets here: {len(here)}, in the original: {len(there)}"
             yield page.problem(len(page.lines), message, f"see {original.path}")
+
+
+def _as_written(snippet: Snippet) -> tuple[object, ...]:
+    return snippet.language, snippet.role, snippet.keys, snippet.code
 
 
 def kb304_own_output(base: Base) -> Iterator[Problem]:
@@ -78,7 +82,7 @@ def kb304_own_output(base: Base) -> Iterator[Problem]:
     A failure that shows nothing (`fails=timeout`, an exit code) is not asked.
     """
     for one, snippet, row in _recorded_failures(base):
-        if snippet.role is Role.REPRO and not _claims(one, row):
+        if snippet.role is Role.REPRO and _claims(one, row) is False:
             page = base.page_of(one)
             yield page.problem(
                 page.line_of("signatures"),
@@ -120,7 +124,8 @@ def kb306_unreadable_evidence(base: Base) -> Iterator[Problem]:
             evidence.read(base.config.evidence, one.id)
         except Unreadable as error:
             page = base.page_of(one)
-            yield page.problem(1, str(error), "restore the file from version control")
+            message = str(error).replace(f"{base.config.root}/", "")
+            yield page.problem(1, message, "restore the file from version control")
 
 
 def _recorded_failures(base: Base) -> Iterator[tuple[Article, Snippet, Row]]:
@@ -138,5 +143,8 @@ def _recorded_failures(base: Base) -> Iterator[tuple[Article, Snippet, Row]]:
                     yield one, snippet, row
 
 
-def _claims(article: Article, row: Row) -> bool:
-    return any(recognises(one, row.outcome.output) for one in article.matter.signatures)
+def _claims(article: Article, row: Row) -> bool | None:
+    try:
+        return any(recognises(one, row.outcome.output) for one in article.matter.signatures)
+    except re2.error:
+        return None  # KB201 says so

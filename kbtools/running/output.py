@@ -10,7 +10,8 @@ from pathlib import Path
 
 SECRET = re.compile(
     r"\b(?:gh[pousr]_|github_pat_|hf_|sk-|xox[abp]-|AKIA|glpat-)[A-Za-z0-9_-]{12,}\b"
-    r"|(?i:\b(?:token|password|secret|api[_-]?key)\b\s*[=:]\s*)[\w./+-]{16,}"
+    r"|(?i:(?:token|password|secret|(?:api|access)[_-]?key)[\"']?\s*[=:]\s*[\"']?)"
+    r"(?=[\w./+~=-]*\d)[\w./+~=-]{12,}"
 )
 
 
