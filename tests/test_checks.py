@@ -1,0 +1,128 @@
+"""`kbtools check` on every example of `tests/problems`: the rules, their words, their lines."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from pathlib import Path
+
+import pytest
+from bases import KBTOOLS
+from examples import EXAMPLES, PROBLEMS, check, golden, lay_out
+
+from kbtools.checks import RULES
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example(name: str, tmp_path: Path) -> None:
+    """Of an example, check prints exactly the text beside it, and fails iff it finds a problem."""
+    lay_out(name, tmp_path)
+    code, text = check(tmp_path)
+    assert text == golden(PROBLEMS / f"{name}.expected", text)
+    assert code == (0 if "no problems" in text else 1)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_name_says_what_happens(name: str) -> None:
+    """An example triggers the rule that it is named for; one named `sound…` triggers none."""
+    text = (PROBLEMS / f"{name}.expected").read_text("utf-8")
+    rule = name.partition("-")[0]
+    if rule == "sound":
+        assert "no problems" in text
+    elif rule != "several":
+        assert f": {rule.upper()} " in text
+
+
+def test_every_rule_has_an_example() -> None:
+    """No rule is without an example that breaks it, and no golden without its example."""
+    named = {name.partition("-")[0].upper() for name in EXAMPLES}
+    assert {rule.code for rule in RULES} - named == set()
+    assert {file.stem for file in PROBLEMS.glob("*.expected")} == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_file_from_windows(name: str, tmp_path: Path) -> None:
+    """With CRLF line ends and a byte order mark the same problems are on the same lines."""
+    config = lay_out(name, tmp_path)
+    for file in config.articles.iterdir():
+        file.write_bytes(file.read_text("utf-8").replace("\n", "\r\n").encode("utf-8-sig"))
+    _, said = check(tmp_path)
+    assert said == (PROBLEMS / f"{name}.expected").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_last_line_without_end(name: str, tmp_path: Path) -> None:
+    """Whether the last line of a file is ended makes no difference."""
+    config = lay_out(name, tmp_path)
+    for file in config.articles.iterdir():
+        file.write_bytes(file.read_bytes().removesuffix(b"\n"))
+    _, said = check(tmp_path)
+    assert said == (PROBLEMS / f"{name}.expected").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if not name.startswith("sound")])
+def test_source_line(name: str, tmp_path: Path) -> None:
+    """The line that is shown below a message is the line that it names."""
+    lay_out(name, tmp_path)
+    shown = 0
+    said = (PROBLEMS / f"{name}.expected").read_text("utf-8").splitlines()
+    for head, below in itertools.pairwise(said):
+        if below.startswith("  | "):
+            path, number, _ = head.split(":", 2)
+            lines = (tmp_path / path).read_text("utf-8").splitlines()
+            assert lines[int(number) - 1].strip() == below.removeprefix("  | ")
+            shown += 1
+        elif head.startswith("kb/"):  # no source line: an empty line of the file
+            path, number, _ = head.split(":", 2)
+            lines = (tmp_path / path).read_text("utf-8").splitlines()
+            assert not lines[int(number) - 1].strip()
+            shown += 1
+    assert shown == sum(line.startswith("  help: ") for line in said)
+
+
+def test_one_file(tmp_path: Path) -> None:
+    """Check of a path, or of an id, says only what is wrong there."""
+    lay_out("several-files", tmp_path)
+    code, text = check(tmp_path, "kb/KB0002-no-repro.md")
+    assert (code, text) == check(tmp_path, "KB0002")
+    assert code == 1
+    assert "KB0002-no-repro.md:1: KB101" in text
+    assert text.endswith("1 file checked, 1 problem\n")
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    """A file that is not UTF-8 is named, and the exit code is 2."""
+    config = lay_out("sound", tmp_path)
+    (config.articles / "KB0002-latin.md").write_bytes("---\ntitle: café\n".encode("latin-1"))
+    code, text = check(tmp_path)
+    assert code == 2
+    assert "KB0002-latin.md" in text
+    assert "utf-8" in text.lower()
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A path or an id that is not there is named, and the exit code is 2."""
+    lay_out("sound", tmp_path)
+    for word in ("kb/KB0404-gone.md", "KB0404", ".."):
+        code, text = check(tmp_path, word)
+        assert code == 2
+        assert f"no article `{word}`" in text
+
+
+def test_folder_in_place_of_an_article(tmp_path: Path) -> None:
+    """A folder that is named like an article is reported, and the exit code is 2."""
+    config = lay_out("sound", tmp_path)
+    (config.articles / "KB0002-folder.md").mkdir()
+    code, text = check(tmp_path)
+    assert code == 2
+    assert "KB0002-folder.md" in text
+
+
+def test_real_process(tmp_path: Path) -> None:
+    """The command in a process of its own prints the same, to standard output, with no colours."""
+    lay_out("several-files", tmp_path)
+    command = [*KBTOOLS, "-C", str(tmp_path), "check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == (PROBLEMS / "several-files.expected").read_text("utf-8")
+    assert done.stderr == ""

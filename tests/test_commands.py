@@ -1,0 +1,364 @@
+"""Every command but `check`, `verify` and `build`: what it prints and how it exits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+import jsonschema
+import msgspec
+import pytest
+from bases import KBTOOLS
+from click.testing import CliRunner, Result
+from examples import lay_out, record_failure
+
+from kbtools import config, starting
+from kbtools.checks import RULES
+from kbtools.cli import main
+from kbtools.reading import read
+from kbtools.toolchain import Toolchain
+
+ROOT = Path(__file__).parent.parent
+COMMANDS = sorted(main.commands)
+
+
+def kbtools(root: Path | None, *words: str) -> Result:
+    """Runs a command in this process; a traceback is the test's."""
+    done = CliRunner().invoke(main, [*(["-C", str(root)] if root else []), *words])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def said(root: Path, *words: str) -> str:
+    """What a command prints that ends well."""
+    done = kbtools(root, *words)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """A knowledge base as `init` starts it, with the prefix ABC."""
+    root = tmp_path / "a base"
+    done = kbtools(None, "init", str(root), "--name", 'The "A\\B" 库', "--prefix", "ABC")
+    assert done.exit_code == 0, done.output
+    return root
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help(name: str) -> None:
+    """The help of every command says what it does and names every option and argument."""
+    done = kbtools(None, *([name] if name else []), "--help")
+    assert done.exit_code == 0
+    command: click.Command = main.commands[name] if name else main
+    assert command.help
+    text = " ".join(done.stdout.split())
+    assert command.help.split(".")[0].replace("\n", " ") in text
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert all(word in text for word in parameter.opts)
+        else:
+            assert parameter.make_metavar(click.Context(command)) in text
+    if not name:
+        assert all(f" {one} " in text for one in COMMANDS)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("init", "rules")])
+def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
+    """Where there is no kbtools.toml, a command exits with 2 and says how to get one."""
+    words = {"new": ["title"], "explain": ["KB0001"]}.get(name, [])
+    done = kbtools(tmp_path, name, *words)
+    assert done.exit_code == 2
+    assert "kbtools init" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[knowledge-base\n", "1"),
+        ('[knowledge-base]\nname = "a"\n', "prefix"),
+        ('[knowledge-base]\nname = "a"\nprefix = "A"\nprefixes = 1\n', "prefixes"),
+        ('[knowledge-base]\nname = "a"\nprefix = 3\n', "prefix"),
+        ('[knowledge-base]\nname = "a"\nprefix = "A"\n[run]\ntimeout = "long"\n', "run.timeout"),
+        ('[knowledge-base]\nname = "a"\nprefix = "A"\nlanguages = []\n', "languages"),
+        ('[knowledge-base]\nname = "a"\nprefix = ""\n', "prefix"),
+        ('[knowledge-base]\nname = "a"\nprefix = "A"\n[article]\nstages = []\n', "stages"),
+        ("\ufeff\x00", ""),
+    ],
+)
+def test_malformed_configuration(text: str, why: str, tmp_path: Path) -> None:
+    """A kbtools.toml that will not do is named, with what is wrong, and the exit code is 2."""
+    (tmp_path / "kbtools.toml").write_text(text, "utf-8")
+    for words in (["check"], ["list"], ["new", "title"]):
+        done = kbtools(tmp_path, *words)
+        assert done.exit_code == 2
+        assert str(tmp_path / "kbtools.toml") in done.stderr
+        assert why in done.stderr
+    assert not (tmp_path / "kb").exists()
+
+
+def test_init_writes_a_base_that_verifies(base: Path) -> None:
+    """What init wrote is valid, names and prefix included, and its article holds."""
+    assert config.find(base).knowledge_base.name == 'The "A\\B" 库'
+    assert said(base, "check") == "1 file checked, no problems\n"
+    done = subprocess.run([*KBTOOLS, "-C", str(base), "verify"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "ABC0001/r1" in done.stdout
+    assert "1 reproduced, 3 holds" in done.stdout
+
+
+def test_init_overwrites_nothing(base: Path, tmp_path: Path) -> None:
+    """In a folder that holds a knowledge base init does nothing; other files it leaves alone."""
+    before = {file: file.read_bytes() for file in base.rglob("*") if file.is_file()}
+    assert kbtools(None, "init", str(base), "--name", "B", "--prefix", "B").exit_code == 2
+    assert {file: file.read_bytes() for file in base.rglob("*") if file.is_file()} == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".gitignore").write_text("mine\n")
+    assert (
+        kbtools(None, "init", str(tmp_path / "other"), "--name", "B", "--prefix", "B").exit_code
+        == 0
+    )
+    assert (tmp_path / "other" / ".gitignore").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("prefix", ["", "kb", "K1", "KB ", "../K", "ABCDEFGHIJK", "-K"])
+def test_init_refuses_a_prefix(prefix: str, tmp_path: Path) -> None:
+    """A prefix is one to ten capital letters; nothing is written with another."""
+    assert (
+        kbtools(None, "init", str(tmp_path / "b"), "--name", "B", "--prefix", prefix).exit_code == 2
+    )
+    assert not (tmp_path / "b").exists()
+
+
+def test_another_form(base: Path) -> None:
+    """With other sections, stages and components, new articles keep them, check out and hold."""
+    file = base / "kbtools.toml"
+    text = file.read_text("utf-8")
+    text = text.replace('"Symptom", "Root cause"', '"Symptom", "症状", "Who is affected"')
+    text = text.replace('"Fix", ', "").replace('stages = ["build"', 'stages = ["before dawn"')
+    file.write_text(text.replace("[run]", '\ncomponents = ["left", "right"]\n\n[run]'), "utf-8")
+    (base / "kb" / "ABC0001-division-by-zero.md").unlink()
+    printed = said(base, "new", "another").split("\n")[0]
+    found = read(base / printed, config.find(base))
+    assert [one.text for one in found.headings] == [
+        *("Symptom", "症状", "Who is affected", "Best practice")
+    ]
+    assert (found.matter["stage"], found.matter["components"]) == ("before dawn", ["left"])
+    assert "no problems" in said(base, "check")
+    done = subprocess.run([*KBTOOLS, "-C", str(base), "verify"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 reproduced, 1 holds" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ('a "quoted" title', "a-quoted-title"),
+        ("error: C:\\temp\\new", "error-c-temp-new"),
+        ("编译失败", "article"),
+        ("Überlauf in Größe", "uberlauf-in-groe"),
+        ("it's: {a} [b] #c & *d | > % @e `f`", "it-s-a-b-c-d-e-f"),
+        ("@BODY@ @ID@ @TITLE@", "body-id-title"),
+        ("two\nlines\tand \x07 a bell", "two-lines-and-a-bell"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("- a list", "a-list"),
+        ("--- ...", "article"),
+        ("very " * 300, "-".join(["very"] * 10)),
+        ("x" * 49 + " y", "x" * 49),
+        ("z" * 300, "article"),
+    ],
+    ids=lambda text: repr(text)[:30],
+)
+def test_new(title: str, name: str, base: Path) -> None:
+    """Of any title, new makes an article that check accepts, with that very title."""
+    printed = said(base, "new", "--", title).split("\n")[0]
+    assert printed == f"kb/ABC0002-{name}.md"
+    assert "no problems" in said(base, "check")
+    [_, found] = json.loads(said(base, "list", "--json"))
+    assert found["title"] == " ".join(title.replace("\x07", " ").split())
+
+
+@pytest.mark.parametrize("title", ["", "  ", "\n", "\x07"])
+def test_new_without_a_title(title: str, base: Path) -> None:
+    """A title that says nothing is refused, and nothing is written."""
+    assert kbtools(base, "new", title).exit_code == 2
+    assert len(list((base / "kb").iterdir())) == 1
+
+
+def test_new_says_how_to_go_on(tmp_path: Path) -> None:
+    """The command that new proposes names the article, whatever its prefix looks like."""
+    assert kbtools(None, "init", str(tmp_path), "--name", "B", "--prefix", "A-B").exit_code == 0
+    assert said(tmp_path, "new", "a title").endswith("kbtools verify A-B0002\n")
+
+
+def test_ids_are_never_reused(base: Path) -> None:
+    """The id of a deleted article whose evidence is there, or of a translation, is not free."""
+    (base / "evidence").mkdir()
+    (base / "evidence" / "ABC0007.jsonl").touch()
+    assert said(base, "new", "a").startswith("kb/ABC0008-a.md")
+    (base / "kb" / "ABC0011-b.zh.md").touch()
+    assert said(base, "new", "a").startswith("kb/ABC0012-a.md")
+
+
+def test_two_new_at_once(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Articles that are made at the same moment have ids of their own."""
+    skeleton = starting.skeleton
+
+    def slowly(*given: Any) -> str:
+        time.sleep(0.05)  # long enough for the others to look for a free id, too
+        return skeleton(*given)
+
+    monkeypatch.setattr(starting, "skeleton", slowly)
+    found = config.find(base)
+    with ThreadPoolExecutor(4) as pool:
+        made = pool.map(lambda title: starting.new_article(found, title), ("a", "b", "a", "b"))
+    assert sorted(file.name[:7] for file in made) == [f"ABC000{i}" for i in range(2, 6)]
+
+
+def test_list(tmp_path: Path) -> None:
+    """List shows each article once, with its computed state; as JSON, with its claims as well."""
+    root = lay_out("sound-translation", tmp_path).root
+    assert said(root, "list") == "KB0001  not run      error: it fails\n"
+    record_failure(config.find(root), "KB0001", "r1", "it fails\n")
+    assert said(root, "list") == "KB0001  reproduced   error: it fails\n"
+    [one] = json.loads(said(root, "list", "--json"))
+    assert (one["id"], one["path"]) == ("KB0001", "kb/KB0001-it-fails.md")
+    assert one["signatures"] == [{"literal": "it fails"}]
+    assert one["state"] == {
+        "word": "reproduced",
+        "green": 1,
+        "red": 0,
+        "not_run": 1,
+        "toolchains": 1,
+    }
+
+
+def test_list_of_nothing(base: Path) -> None:
+    """An empty knowledge base is a list without lines."""
+    (base / "kb" / "ABC0001-division-by-zero.md").unlink()
+    assert said(base, "list") == ""
+    assert json.loads(said(base, "list", "--json")) == []
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "--json"]])
+def test_list_with_a_broken_article(words: list[str], tmp_path: Path) -> None:
+    """Articles that cannot be read are reported, not silently left out, and the exit code is 2."""
+    done = kbtools(lay_out("several-files", tmp_path).root, *words)
+    assert done.exit_code == 2
+    assert "KB0001-broken.md:4: KB003" in done.stderr
+    assert "KB0004" in done.stdout
+
+
+@pytest.mark.parametrize("word", ["KB0001", "kb/KB0001-it-fails.md"])
+def test_explain(word: str, tmp_path: Path) -> None:
+    """Explain shows an article, by id or path, with its text and its evidence."""
+    root = lay_out("sound-translation", tmp_path).root
+    record_failure(config.find(root), "KB0001", "r1", "it fails\n")
+    text = said(root, "explain", word)
+    assert text.startswith("# KB0001: error: it fails\n\n**Upgrade.**\n\nState: reproduced.")
+    assert 'raise SystemExit("it fails")' in text
+    assert "| r1 (repro) | reproduced | Python 3.11.7, triton 2.3.0, no GPU | 2026-01-31 |" in text
+
+
+def test_explain_beside_a_translation(tmp_path: Path) -> None:
+    """An id names the original, in whatever order the files are; a translation's path works too."""
+    root = lay_out("sound-translation", tmp_path).root
+    (root / "kb" / "KB0001-it-fails.zh.md").rename(root / "kb" / "KB0001-an.zh.md")
+    assert "error: it fails" in said(root, "explain", "KB0001")
+    assert "KB0001" in said(root, "explain", "kb/KB0001-an.zh.md")
+
+
+@pytest.mark.parametrize("word", ["KB0404", "kb/none.md", "", "KB0001-it-fails", "/"])
+def test_explain_what_is_not_there(word: str, tmp_path: Path) -> None:
+    """An article that is not there is named, with the next step, and the exit code is 2."""
+    done = kbtools(lay_out("sound", tmp_path).root, "explain", word)
+    assert done.exit_code == 2
+    assert f"no article `{word}`; kbtools list shows what there is" in done.stderr
+
+
+def test_env(base: Path) -> None:
+    """Env shows the interpreter, its packages and what the sandbox can do."""
+    text = said(base, "env")
+    for word in (
+        "interpreter",
+        "python",
+        "msgspec",
+        "platform",
+        "nvcc",
+        "driver",
+        "GPU",
+        "sandbox",
+    ):
+        assert word in text
+
+
+def test_env_as_json(base: Path) -> None:
+    """As JSON, env is the toolchain as evidence records it."""
+    found = msgspec.json.decode(said(base, "env", "--json"), type=Toolchain)
+    assert found.packages["msgspec"] == msgspec.__version__
+    assert found.platform.startswith("linux-")
+
+
+@pytest.mark.parametrize("name", ["none-such", "/dev/null", "kbtools.toml"])
+def test_env_of_nothing(name: str, base: Path) -> None:
+    """A toolchain that is not declared, or no interpreter, is named, and the exit code is 2."""
+    done = kbtools(base, "env", "--toolchain", name)
+    assert done.exit_code == 2
+    assert name in done.stderr
+
+
+def test_rules() -> None:
+    """Rules prints the page of every rule, and needs no knowledge base."""
+    done = kbtools(None, "rules")
+    assert done.exit_code == 0
+    for rule in RULES:
+        assert f"{rule.code} {rule.name}\n" in done.stdout
+        assert rule.page.split("\n")[0] in done.stdout
+
+
+def matter_of(file: Path, root: Path) -> Any:
+    """The front matter of a file as JSON would hold it."""
+    return json.loads(json.dumps(read(file, config.find(root)).matter, default=str))
+
+
+def test_schema_of_this_knowledge_base() -> None:
+    """The schema is a JSON Schema, which the articles in kb/ keep."""
+    schema = json.loads(said(ROOT, "schema"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    files = [file for file in (ROOT / "kb").glob("*.md") if file.name.count(".") == 1]
+    assert files
+    for file in files:
+        validator.validate(matter_of(file, ROOT))
+
+
+@pytest.mark.parametrize(
+    ("name", "valid"),
+    [
+        ("sound", True),
+        ("sound-keys", True),
+        ("sound-exempt", True),
+        ("kb002-malformed-id", False),
+        ("kb003-unknown-key", False),
+        ("kb003-unknown-key-nested", False),
+        ("kb004-missing-key", False),
+        ("kb005-wrong-type", False),
+        ("kb005-unknown-word", False),
+        ("kb005-upstream", False),
+        ("kb005-incomplete", False),
+        ("kb101-no-repro", True),
+    ],
+)
+def test_schema_finds_what_check_finds(name: str, valid: bool, tmp_path: Path) -> None:
+    """An editor that knows the schema marks the front matter that check would refuse."""
+    root = lay_out(name, tmp_path).root
+    validator = jsonschema.Draft202012Validator(json.loads(said(root, "schema")))
+    matter = matter_of(root / "kb" / f"KB0001-{name}.md", root)
+    assert validator.is_valid(matter) is valid

@@ -1,0 +1,114 @@
+"""Rows of evidence: one for each key, the newest, in the same bytes whoever recorded first."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kbtools.article import ALWAYS, Keys, Place, Role, Snippet
+from kbtools.config import Unreadable
+from kbtools.evidence import Row, file_of, of_snippet, read, record
+from kbtools.outcome import Outcome
+from kbtools.toolchain import Toolchain
+
+OLD = Toolchain("3.11.7", {"triton": "2.3.1"})
+NEW = Toolchain("3.11.7", {"triton": "3.7.1"}, kernel="6.1")
+
+
+def row(snippet: str = "r1", toolchain: Toolchain = OLD, day: int = 1, code: str = "c0de") -> Row:
+    """A row recorded on a day of January."""
+    return Row(
+        schema=1,
+        snippet=snippet,
+        code=code,
+        toolchain=toolchain,
+        outcome=Outcome("failed", exit=day, output="error: 它失败\n\x1b[0m\N{LINE SEPARATOR}"),
+        when=datetime.datetime(2026, 1, day, tzinfo=datetime.UTC),
+        kbtools="0.1",
+    )
+
+
+def write(folder: Path, *rows: Row) -> bytes:
+    """Records rows in this order; what the file holds then."""
+    for one in rows:
+        record(folder, "KB0001", one, folder.parent / "locks")
+    return file_of(folder, "KB0001").read_bytes()
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    """What was recorded is read again, and takes one line whatever the output holds."""
+    rows = (row(), row(toolchain=NEW))
+    assert write(tmp_path / "evidence", *rows).count(b"\n") == 2
+    assert read(tmp_path / "evidence", "KB0001") == rows
+    assert read(tmp_path / "evidence", "KB0002") == ()
+
+
+def test_newer_replaces_older(tmp_path: Path) -> None:
+    """Of two runs of one code on one toolchain the newer stays, in whatever order they come."""
+    kernel = msgspec.structs.replace(OLD, kernel="5.4")
+    for i, rows in enumerate(
+        itertools.permutations([row(), row(day=3, toolchain=kernel), row(day=2)])
+    ):
+        write(tmp_path / str(i), *rows)
+        assert [one.outcome.exit for one in read(tmp_path / str(i), "KB0001")] == [3]
+
+
+def test_one_row_for_each_key(tmp_path: Path) -> None:
+    """Another toolchain, or other code, is another row."""
+    write(
+        tmp_path / "e", row(), row(toolchain=NEW), row(code="edited"), row(snippet="f1", code="f")
+    )
+    assert len(read(tmp_path / "e", "KB0001")) == 4
+
+
+def test_same_bytes_in_any_order(tmp_path: Path) -> None:
+    """The order in which rows were recorded is not to be seen in the file."""
+    rows = [row(), row(toolchain=NEW), row(code="edited", day=2), row(snippet="f1", code="f")]
+    orders = enumerate(itertools.permutations(rows))
+    assert len({write(tmp_path / str(i), *order) for i, order in orders}) == 1
+
+
+def test_recording_again_changes_nothing(tmp_path: Path) -> None:
+    """A row that is there already leaves the file as it is, and no other file beside it."""
+    once = write(tmp_path / "evidence", row(), row(toolchain=NEW))
+    assert write(tmp_path / "evidence", row()) == once
+    assert [file.name for file in (tmp_path / "evidence").iterdir()] == ["KB0001.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[]", b'{"schema": 1}', b"\xff", b"<<<<<<< HEAD"], ids=repr
+)
+def test_unreadable_line(line: bytes, tmp_path: Path) -> None:
+    """A line that is no row is named by its number, and the file is left as it is."""
+    folder = tmp_path / "evidence"
+    content = write(folder, row()) + line + b"\n"
+    file_of(folder, "KB0001").write_bytes(content)
+    with pytest.raises(Unreadable, match=r"KB0001\.jsonl:2: not a row of evidence"):
+        read(folder, "KB0001")
+    with pytest.raises(Unreadable):
+        write(folder, row(toolchain=NEW))
+    assert file_of(folder, "KB0001").read_bytes() == content
+
+
+def test_a_folder_in_its_place(tmp_path: Path) -> None:
+    """What is there and cannot be opened is not taken for no evidence."""
+    (tmp_path / "KB0001.jsonl").mkdir()
+    with pytest.raises(Unreadable, match="KB0001"):
+        read(tmp_path, "KB0001")
+
+
+def test_edited_code_has_no_evidence() -> None:
+    """A row counts for the very code that was run, whatever the snippet is called now."""
+
+    def snippet(code: str, name: str = "r1") -> Snippet:
+        place = Place("kb/KB0001-a.md", 9)
+        return Snippet("KB0001", name, Role.REPRO, "python", code, place, Keys(), ALWAYS)
+
+    rows = (row(code=snippet("a = 1\n").digest), row(code=snippet("a = 2\n").digest, toolchain=NEW))
+    assert of_snippet(rows, snippet("a = 1\n")) == rows[:1]
+    assert of_snippet(rows, snippet("a = 2\n", "renamed")) == rows[1:]
+    assert of_snippet(rows, snippet("a = 3\n")) == ()

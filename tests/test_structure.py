@@ -1,0 +1,216 @@
+"""The rules of the house, held by reading the source: layers, sizes, docstrings, portability."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kbtools import config
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "kbtools"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+PYTHON_FILES = sorted(
+    file for folder in ("kbtools", "tests", "benchmarks") for file in (ROOT / folder).rglob("*.py")
+)
+
+LAYERS = (
+    {"article", "config", "outcome", "repro"},
+    {"reading", "toolchain", "running", "schema", "starting", "building_links"},
+    {"judging", "evidence", "environments"},
+    {"matching", "linking", "state", "building_install"},
+    {"checks", "building", "matrix", "bisecting"},
+    {"verifying"},
+    {"reports"},
+    {"site", "pytest_plugin"},
+    {"cli"},
+)
+"""Parts of the package. One imports from itself and from those above it, never the other way."""
+
+PRINTING = [*(PACKAGE / "cli").glob("*.py"), PACKAGE / "pytest_plugin.py", PACKAGE / "repro.py"]
+"""May print and exit, and so may what runs in a process of its own."""
+ALONE = ("zygote.py", "inside.py", "sandbox.py", "describe.py")
+PORTABLE = [PACKAGE / "repro.py", *(PACKAGE / "running" / name for name in ALONE)]
+"""Run by the toolchain's own interpreter: Python 3.9 or newer with nothing installed."""
+
+
+def name_of(file: Path) -> str:
+    """A file's path in the repository, for the names of tests."""
+    return file.relative_to(ROOT).as_posix()
+
+
+def tree(file: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(file.read_text("utf-8"))
+
+
+def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
+    """The modules that these statements import."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "kbtools":
+            yield from (f"kbtools.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative import"
+            yield node.module or ""
+
+
+def part(module: str) -> str:
+    """`checks` for `kbtools.checks.pages`; nothing for what is not a part of kbtools."""
+    words = module.split(".")
+    return words[1] if words[0] == "kbtools" and len(words) > 1 else ""
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_imports_go_one_way(file: Path) -> None:
+    """A module imports from its own part and from the layers above it, within functions too."""
+    place = {name: number for number, layer in enumerate(LAYERS) for name in layer}
+    own = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if own == "__init__":
+        assert not any(map(part, imported(ast.walk(tree(file)))))
+        return
+    assert own in place, f"say in LAYERS where {own} belongs"
+    for module in imported(ast.walk(tree(file))):
+        other = part(module)
+        if other and other != own and not other.startswith("__"):
+            assert place[other] < place[own], f"{own} must not import {module}"
+
+
+def loaded_by(package: str) -> set[str]:
+    """The modules in a fresh process that has imported every module of a package."""
+    folder = PACKAGE / package
+    names = [f"kbtools.{package}"]
+    names += [f"{names[0]}.{file.stem}" for file in folder.glob("*.py") if file.name not in ALONE]
+    names = [name for name in names if not name.endswith("__init__")]
+    code = f"import sys, {', '.join(names)}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_the_site_runs_no_snippet() -> None:
+    """Whatever importing the site imports in turn, nothing of it can run a snippet."""
+    found = loaded_by("site")
+    assert "kbtools.site" in found
+    assert not [name for name in found if part(name) in ("running", "verifying", "environments")]
+
+
+def test_running_knows_no_claims() -> None:
+    """Importing what runs snippets imports neither torch nor anything that judges."""
+    found = loaded_by("running")
+    assert "kbtools.running.executor" in found
+    assert {part(name) for name in found} <= {"", "running", "config", "outcome"}
+    assert not found & {"torch", "triton", "numpy", "yaml", "markdown_it"}
+
+
+@pytest.mark.parametrize("file", sorted({*SOURCES} - {*PRINTING, *PORTABLE}), ids=name_of)
+def test_only_the_command_line_prints_or_exits(file: Path) -> None:
+    """No other module calls print, click.echo or sys.exit, or raises SystemExit."""
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.Call):
+            assert ast.unparse(node.func) not in {
+                *("print", "input", "exit", "quit", "sys.exit", "os._exit", "click.echo"),
+                *("sys.stdout.write", "sys.stderr.write", "click.secho", "SystemExit"),
+            }, f"line {node.lineno}"
+        if isinstance(node, ast.Raise) and node.exc:
+            assert "SystemExit" not in ast.unparse(node.exc), f"line {node.lineno}"
+
+
+@pytest.mark.parametrize("file", PYTHON_FILES, ids=name_of)
+def test_size(file: Path) -> None:
+    """No Python file has more than 400 lines: that is a design that has not been found yet."""
+    assert len(file.read_text("utf-8").splitlines()) <= 400
+
+
+def public(node: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    """The public functions, classes and methods."""
+    for child in node.body:
+        if isinstance(child, ast.FunctionDef | ast.ClassDef) and not child.name.startswith("_"):
+            yield child
+            if isinstance(child, ast.ClassDef):
+                yield from public(child)
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_docstrings(file: Path) -> None:
+    """Every module, and every public function, class and method of it, says what it is."""
+    module = tree(file)
+    bare = [node.name for node in public(module) if not ast.get_docstring(node)]
+    assert ast.get_docstring(module)
+    assert bare == []
+
+
+@pytest.mark.parametrize("file", PORTABLE, ids=name_of)
+def test_portable(file: Path) -> None:
+    """What a toolchain runs is Python 3.9 and, at the top level, standard library only."""
+    module = ast.parse(file.read_text("utf-8"), feature_version=(3, 9))
+    known = sys.stdlib_module_names - {"tomllib"}  # newer than 3.9
+    known |= {name.removesuffix(".py") for name in ALONE}  # beside each other in one folder
+    assert {name.partition(".")[0] for name in imported(iter(module.body))} <= known
+    future = [node.names[0].name for node in module.body if isinstance(node, ast.ImportFrom)]
+    assert "annotations" in future, "3.9 cannot evaluate `int | None`"
+    assert not any(isinstance(node, ast.Match) for node in ast.walk(module))
+
+
+def texts(file: Path) -> Iterator[str]:
+    """The strings of a module that are no docstrings; of another file, its text."""
+    if file.suffix != ".py":
+        yield file.read_text("utf-8")
+        return
+    nodes = list(ast.walk(tree(file)))
+    bare = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
+            yield node.value
+
+
+def test_nothing_of_this_knowledge_base() -> None:
+    """What is ours alone is configuration: the package knows no id, name, stage or component."""
+    ours = config.find(ROOT)
+    words = {*ours.article.stages, *ours.article.components}
+    names = [re.escape(ours.knowledge_base.name), ours.id_pattern.pattern]
+    names += [rf"(?<![\w.-]){word}(?![\w-])" for word in words if "-" in word]
+    wanted = re.compile("|".join(names))
+    files = [*SOURCES, *(file for file in (PACKAGE / "templates").rglob("*") if file.is_file())]
+    found = [(name_of(f), text) for f in files for text in texts(f) if wanted.search(text)]
+    assert wanted.search("see KB0002")
+    assert found == []
+
+
+def tracked() -> list[Path]:
+    """Every file that git tracks and that is text."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    files = [ROOT / name for name in done.stdout.decode().split("\0") if name]
+    return [file for file in files if file.is_file() and b"\0" not in file.read_bytes()]
+
+
+# in pieces, so that this file does not hold what it looks for
+FOLDERS = ("work/", "root/", "tmp/" + "v/", "opt/" + "pypi", "opt/" + "wheels")
+INDEXES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX")
+
+
+def test_nothing_of_a_machine() -> None:
+    """No text file names a folder or a package index of the machine that it was written on."""
+    names = [r"(?<![\w.>~*{}-])/" + re.escape(folder) for folder in FOLDERS]
+    hosts = {socket.gethostname() if len(socket.gethostname()) > 7 else ""}
+    for urls in filter(None, map(os.environ.get, INDEXES)):
+        hosts |= {re.sub(r"^\w+://([^/@]*@)?([^/:]*).*", r"\2", url) for url in urls.split()}
+    names += [re.escape(host) for host in hosts - {"", "pypi.org", "download.pytorch.org"}]
+    wanted = re.compile("|".join(names))
+    found = [
+        f"{name_of(file)}:{number}: {line.strip()[:100]}"
+        for file in tracked()
+        for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), 1)
+        if wanted.search(line)
+    ]
+    assert found == []

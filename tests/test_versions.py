@@ -1,0 +1,253 @@
+"""Is a toolchain affected? Ranges, local parts, pre-releases, and what is not there."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from packaging.version import Version
+
+from kbtools.article import ALWAYS
+from kbtools.toolchain import Gpu, Missing, Toolchain, Undecided, is_affected, specifiers, within
+
+NIGHTLY = "2.8.0.dev20250410+cu126"
+VENDOR = "2.6.0a0+df5bbc09d1.nv24.12"
+COMMIT = "3.3.0+git96316ce5"
+
+RELEASES = [
+    ("2.13.0+cpu", ">=2.2,<3.0", True),
+    ("2.13.0+cpu", "<2.13", False),
+    ("2.13.0+cpu", "==2.13.0", True),
+    ("2.13.0+cpu", "!=2.13.0", False),
+    ("2.13.0+cpu", "<=2.13", True),
+    ("2.13.0+cpu", ">2.13", False),
+    ("2.6.0+cu124", ">2.6.0", False),
+    ("2.6.0+cu124", "<=2.6.0", True),
+    ("2.6.0+cu124", "==2.6.*", True),
+    ("2.6.0+cu124.post1", "==2.6.0", True),
+    ("2.7.1", "==2.7.*", True),
+    ("2.8.0", "==2.7.*", False),
+    ("2.70.0", "==2.7.*", False),
+    ("2.7.1", "!=2.7.*", False),
+    ("2.8.0", "!=2.7.*", True),
+    ("2.9.1", "~=2.7", True),
+    ("3.0.0", "~=2.7", False),
+    ("2.6.9", "~=2.7", False),
+    ("2.7.9", "~=2.7.1", True),
+    ("2.8.0", "~=2.7.1", False),
+    ("2.7.4.post1", ">=2.7.4", True),
+    ("2.7.4.post1", "==2.7.4.post1", True),
+    ("2.10.0", ">2.9", True),
+    ("2.8.0", "", True),
+    ("2.8.0", ">=2.8.0.dev20250401", True),
+    ("2.8.0", "<2.8.0rc1", False),
+    ("1!1.0", ">=2.0", True),
+]
+AT_A_BOUNDARY = [
+    (NIGHTLY, "<2.8"),
+    (NIGHTLY, "<2.8.0"),
+    (NIGHTLY, ">=2.8"),
+    (NIGHTLY, ">2.8.0"),
+    (NIGHTLY, "<=2.8"),
+    (NIGHTLY, "==2.8.0"),
+    (NIGHTLY, "!=2.8.0"),
+    (NIGHTLY, "==2.8.*"),
+    (NIGHTLY, "==2.7.*"),
+    (NIGHTLY, "!=2.7.*"),
+    (NIGHTLY, "~=2.8"),
+    (NIGHTLY, "~=2.7.1"),
+    (NIGHTLY, ">=2.5,<2.8"),
+    ("3.0.0.dev20250410", "~=2.7"),
+    ("2.8.0rc3", "<2.8"),
+    ("2.8.0rc3", ">=2.8.0,<2.9"),
+    ("2.8.0b1", "<2.8.0"),
+    ("3.13.0rc1", ">=3.13"),
+    (VENDOR, "<2.6"),
+    (VENDOR, ">=2.6.0,<2.7"),
+    # what names a pre-release decides for dated builds, not for those of some commit
+    (VENDOR, ">=2.6.0.dev20241101"),
+    (VENDOR, "<2.6.0rc1"),
+    ("2.6.0.dev0+gitabc", "<2.6.0.dev20241101"),
+    (COMMIT, "<3.3"),
+    (COMMIT, ">=3.3.0"),
+    (COMMIT, ">=3.3.0.dev20250101"),
+]
+AWAY_FROM_IT = [
+    (NIGHTLY, ">=2.7", True),
+    (NIGHTLY, "<2.7", False),
+    (NIGHTLY, ">=2.2,<3.0", True),
+    (NIGHTLY, "==2.6.*", False),
+    (NIGHTLY, "!=2.6.*", True),
+    (NIGHTLY, "~=2.6", True),
+    (NIGHTLY, "<2.8.1", True),
+    (NIGHTLY, ">=2.9,<2.8", False),
+    ("2.8.1.dev20250410", "<2.8.1,>=2.9", False),
+    ("2.7.1.dev20250410", "<2.8", True),
+    ("2.7.1.dev20250410", "==2.7.*", True),
+    (VENDOR, "<2.7", True),
+    (VENDOR, ">=2.5,<2.5.2", False),
+    (VENDOR, ">=2.7.0.dev20250101", False),
+    ("2.8.0rc3", ">=2.7,<2.9", True),
+    (COMMIT, ">=3.2,<3.4", True),
+    (COMMIT, "<3.2", False),
+]
+NAMED = [
+    (NIGHTLY, ">=2.8.0.dev20250401,<2.8.0.dev20250501", True),
+    (NIGHTLY, ">=2.8.0.dev20250411", False),
+    (NIGHTLY, "<2.8.0.dev20250410", False),
+    (NIGHTLY, "<=2.8.0.dev20250410", True),
+    (NIGHTLY, "==2.8.0.dev20250410", True),
+    (NIGHTLY, "<2.8.0rc1", True),
+    ("2.8.0rc2", ">=2.8.0rc1,<2.8.0rc3", True),
+    ("2.8.0rc2+cu128", "<2.8.0rc2", False),
+    ("2.8.0", "<2.8.0.dev20250501", False),
+    ("2.9.0.dev20250701+cu128", ">=2.8.0.dev20250401", True),
+]
+
+
+@pytest.mark.parametrize(("version", "text", "wanted"), RELEASES)
+def test_release(version: str, text: str, wanted: bool) -> None:
+    """A release is compared by PEP 440, without its local part."""
+    assert within(specifiers(text), Version(version)) is wanted
+
+
+@pytest.mark.parametrize(("version", "text"), AT_A_BOUNDARY)
+def test_pre_release_at_a_boundary(version: str, text: str) -> None:
+    """A pre-release of the very release that a range begins or ends at could be on either side."""
+    assert within(specifiers(text), Version(version)) is None
+
+
+@pytest.mark.parametrize(("version", "text", "wanted"), AWAY_FROM_IT)
+def test_pre_release_away_from_it(version: str, text: str, wanted: bool) -> None:
+    """Any other pre-release counts as its release, and one clause that excludes it decides."""
+    assert within(specifiers(text), Version(version)) is wanted
+
+
+@pytest.mark.parametrize(("version", "text", "wanted"), NAMED)
+def test_range_that_names_pre_releases(version: str, text: str, wanted: bool) -> None:
+    """Where the author names a pre-release, a dated one is compared with it."""
+    assert within(specifiers(text), Version(version)) is wanted
+
+
+def test_never_guesses() -> None:
+    """Whatever the range, a pre-release of a release it is bounded by is never said to be in it."""
+    releases = ("2.6.0", "2.7.0", "2.7.1", "2.8.0", "3.0.0")
+    marks = (".dev20250410", ".dev20250410+cu126", "a0+df5bbc0.nv25.1", "b2", "rc1", "rc1+cpu")
+    clauses = [
+        f"{operator}{release}"
+        for operator, release in itertools.product(
+            (">=", ">", "<=", "<", "==", "!=", "~="), releases
+        )
+    ]
+    clauses += ["==2.7.*", "!=2.7.*", "==2.8.*"]
+    asked = 0
+    for pair in itertools.product(clauses, repeat=2):
+        text = ",".join(pair)
+        for release, mark in itertools.product(releases, marks):
+            if any(release in clause for clause in pair):
+                answer = within(specifiers(text), Version(release + mark))
+                assert answer is not True, f"{release + mark} in {text}"
+                asked += 1
+    assert asked > 10_000
+
+
+@pytest.mark.parametrize("text", ["three", ">=2.x", "2.7", ">2.*", "~=2", "===2.7", "==2.7+cpu"])
+def test_no_range(text: str) -> None:
+    """What is no range of releases is refused, text and local parts too: neither is compared."""
+    with pytest.raises(ValueError, match=r"2|three"):
+        specifiers(text)
+
+
+BOX = Toolchain(
+    python="3.11.7",
+    packages={"torch": "2.13.0+cu130", "triton": "3.7.1", "flash-attn": "2.7.4.post1"},
+    cuda="13.0.88",
+    driver="580.95.05",
+    gpus=(Gpu("NVIDIA H200", "9.0"), Gpu("NVIDIA H200", "9.0")),
+)
+LAPTOP = Toolchain(python="3.14.0rc2", packages={"torch": NIGHTLY, "odd": "unknown"})
+
+
+@pytest.mark.parametrize(
+    ("affected", "wanted"),
+    [
+        (ALWAYS, True),
+        ((), False),
+        (({"torch": ">=2.13"},), True),
+        (({"torch": ">=2.13", "triton": "<3.7"},), False),
+        (({"torch": "<2.0"}, {"triton": ">=3.7"}), True),
+        (({"torch": "<2.0"}, {"triton": "<3.0"}), False),
+        (({"Flash_Attn": "==2.7.4.post1"},), True),
+        (({"python": ">=3.11,<3.12"},), True),
+        (({"cuda": ">=13"},), True),
+        (({"cuda": "==12.*"},), False),
+        (({"driver": ">=575"},), True),
+        (({"sm": "==9.0"},), True),
+        (({"sm": ">=10.0"},), False),
+        (({"gpus": ">=2"},), True),
+        (({"gpus": ">2"},), False),
+        (({"torch": ">=2", "sm": ">=9.0", "gpus": "==2", "python": ">=3.9"},), True),
+    ],
+)
+def test_box(affected: tuple[dict[str, str], ...], wanted: bool) -> None:
+    """Of the alternatives any may hold, of the keys of one all must; names are those of PyPI."""
+    assert is_affected(affected, BOX) is wanted
+
+
+@pytest.mark.parametrize(
+    ("affected", "wanted"),
+    [
+        (({"triton": "<3"},), Missing("triton")),
+        # a snippet about a package cannot be run without it, whatever the other keys say
+        (({"torch": "<2.0", "triton": "<3"},), Missing("triton")),
+        (({"triton": "<3", "torch": "<2.8"},), Missing("triton")),
+        (({"torch": "<2.0"}, {"triton": "<3"}), Missing("triton")),
+        (({"triton": "<3"}, {"torch": ">=2.7"}), True),
+        (({"sm": ">=9.0"},), Missing("sm")),
+        (({"cuda": ">=12"},), Missing("cuda")),
+        (({"driver": ">=500"},), Missing("driver")),
+        # but a machine without a GPU is surely not affected, if the version already is not
+        (({"sm": ">=9.0", "torch": "<2.0"},), False),
+        (({"gpus": ">=1"},), False),
+        (({"gpus": "==0"},), True),
+    ],
+)
+def test_what_is_not_there(affected: tuple[dict[str, str], ...], wanted: object) -> None:
+    """What an alternative speaks of and the toolchain lacks is named, unless another one holds."""
+    assert is_affected(affected, LAPTOP) == wanted
+
+
+@pytest.mark.parametrize(
+    ("affected", "named"),
+    [
+        (({"torch": "<2.8"},), NIGHTLY),
+        (({"torch": "<2.8"}, {"torch": "<2.0"}), NIGHTLY),
+        (({"torch": "<2.8"}, {"triton": "<3"}), NIGHTLY),
+        (({"python": ">=3.14"},), "3.14.0rc2"),
+        (({"odd": ">=1"},), "odd unknown"),
+    ],
+)
+def test_undecided(affected: tuple[dict[str, str], ...], named: str) -> None:
+    """What cannot be told is said to be so, with the version that it hangs on."""
+    answer = is_affected(affected, LAPTOP)
+    assert isinstance(answer, Undecided)
+    assert named in answer.reason
+
+
+def test_identity() -> None:
+    """Two toolchains are one if they differ in the kernel or the number of GPUs, and only then."""
+    same = [
+        Toolchain(BOX.python, BOX.packages, cuda=BOX.cuda, driver=BOX.driver, gpus=BOX.gpus[:1]),
+        Toolchain(
+            BOX.python, BOX.packages, cuda=BOX.cuda, driver=BOX.driver, gpus=BOX.gpus, kernel="6.1"
+        ),
+    ]
+    assert {one.identity for one in same} == {BOX.identity}
+    other = [
+        Toolchain("3.11.8", BOX.packages, cuda=BOX.cuda, driver=BOX.driver, gpus=BOX.gpus),
+        Toolchain(BOX.python, {"torch": "2.13.0"}, cuda=BOX.cuda, driver=BOX.driver, gpus=BOX.gpus),
+        Toolchain(BOX.python, BOX.packages, cuda="13.1", driver=BOX.driver, gpus=BOX.gpus),
+        Toolchain(BOX.python, BOX.packages, cuda=BOX.cuda, driver="581", gpus=BOX.gpus),
+        Toolchain(BOX.python, BOX.packages, cuda=BOX.cuda, driver=BOX.driver),
+    ]
+    assert len({one.identity for one in (BOX, *other)}) == 6
