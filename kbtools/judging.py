@@ -12,7 +12,15 @@ from packaging.version import Version
 
 from kbtools.article import Article, Role, Signature, Snippet
 from kbtools.outcome import Outcome
-from kbtools.toolchain import Missing, Toolchain, Undecided, is_affected, specifiers, within
+from kbtools.toolchain import (
+    MACHINE,
+    Missing,
+    Toolchain,
+    Undecided,
+    is_affected,
+    specifiers,
+    within,
+)
 
 Colour = Literal["green", "red", "grey"]
 
@@ -66,7 +74,8 @@ def expect(snippet: Snippet, toolchain: Toolchain, name: str | None = None) -> E
         return Expectation("skip", lacking)
     affected = is_affected(snippet.affected, toolchain)
     if isinstance(affected, Missing):
-        return Expectation("skip", f"{affected.name} is not installed")
+        lacks = "not known here" if affected.name in MACHINE else "not installed"
+        return Expectation("skip", f"{affected.name} is {lacks}")
     if snippet.role not in (Role.REPRO, Role.DEADEND):
         return Expectation("passes", f"a {snippet.role} passes everywhere")
     if isinstance(affected, Undecided):

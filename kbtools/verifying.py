@@ -46,6 +46,22 @@ class Result(msgspec.Struct, frozen=True):
     """Why the outcome could not be written down."""
 
 
+class Verified(msgspec.Struct, frozen=True):
+    """What came of all tasks on one toolchain."""
+
+    name: str | None
+    """Its name in `toolchains.toml`, where it has one."""
+    toolchain: Toolchain
+    results: tuple[Result, ...]
+    seconds: float
+    """Wall time."""
+
+    @property
+    def colours(self) -> set[str]:
+        """The colours of the verdicts."""
+        return {result.verdict.colour for result in self.results}
+
+
 class Options(msgspec.Struct, frozen=True):
     """How a run is made."""
 

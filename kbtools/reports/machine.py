@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from kbtools.reports import text
-from kbtools.toolchain import Toolchain
-from kbtools.verifying import Result
+from kbtools.verifying import Result, Verified
 
 SCHEMA = 1
 
 
-def as_json(results: Iterable[Result], toolchain: Toolchain) -> bytes:
-    """`{"schema", "toolchain", "results": […], "summary": {verdict: count}}`."""
-    rows = [_row(result) for result in results]
-    counts = Counter(row["verdict"] for row in rows)
-    whole = {"schema": SCHEMA, "toolchain": toolchain, "results": rows, "summary": counts}
+def as_json(runs: Sequence[Verified]) -> bytes:
+    """`{"schema", "toolchain", "results": […], "summary": {verdict: count}}`.
+
+    With several toolchains: `{"schema", "runs": [{"name", "toolchain", "results", "summary"}]}`.
+    """
+    if len(runs) == 1:
+        whole = {"schema": SCHEMA, **_run(runs[0])}
+    else:
+        whole = {"schema": SCHEMA, "runs": [{"name": one.name, **_run(one)} for one in runs]}
     return msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
+
+
+def _run(run: Verified) -> dict[str, Any]:
+    rows = [_row(result) for result in run.results]
+    counts = Counter(row["verdict"] for row in rows)
+    return {"toolchain": run.toolchain, "results": rows, "summary": counts}
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -42,15 +51,22 @@ def _row(result: Result) -> dict[str, Any]:
     }
 
 
-def as_junit(results: Iterable[Result], toolchain: Toolchain) -> bytes:
-    """A suite for each article: red is a failure, grey is skipped, `inconclusive` is an error."""
+def as_junit(runs: Sequence[Verified]) -> bytes:
+    """A suite for each article: red is a failure, grey is skipped, `inconclusive` is an error.
+
+    With several toolchains, a suite for each article on each of them.
+    """
     suites: dict[str, TestSuite] = {}
-    for result in results:
+    pairs = [(run, result) for run in runs for result in run.results]
+    for one, result in pairs:
         task = result.task
-        suite = suites.setdefault(task.article.id, TestSuite(task.article.id))
+        name = task.article.id
+        if len(runs) > 1:
+            name = f"{name} on {one.name or one.toolchain.label}"
+        suite = suites.setdefault(name, TestSuite(name))
         case = TestCase(
             f"{task.snippet.id} ({task.snippet.role})",
-            classname=task.article.id,
+            classname=name,
             time=result.outcome.seconds if result.outcome else 0.0,
         )
         why = _printable(f"{result.verdict.name}: {result.verdict.reason}")
@@ -62,7 +78,8 @@ def as_junit(results: Iterable[Result], toolchain: Toolchain) -> bytes:
         elif result.verdict.colour == "grey":
             case.result = [Skipped(why)]
         suite.add_testcase(case)
-    whole = JUnitXml(f"kbtools verify on {toolchain.label}")
+    labels = "; ".join(run.toolchain.label for run in runs)
+    whole = JUnitXml(f"kbtools verify on {labels}")
     for name in sorted(suites):
         whole.add_testsuite(suites[name])
     whole.update_statistics()

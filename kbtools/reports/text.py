@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from click import style
 
 from kbtools.article import Problem
 from kbtools.judging import GREEN, RED, documented_failure
-from kbtools.verifying import Result
+from kbtools.verifying import Result, Verified
 
 COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
 MARKS = {"green": "✓", "red": "✗", "grey": "·"}
@@ -71,9 +71,9 @@ def red(result: Result) -> str:
     return "\n".join(lines)
 
 
-def summary(results: Iterable[Result], seconds: float, label: str) -> str:
+def summary(run: Verified) -> str:
     """The run by verdict, red first, and what it amounts to."""
-    results = sorted(results, key=lambda r: (r.task.article.id, r.task.snippet.place.line))
+    results = sorted(run.results, key=lambda r: (r.task.article.id, r.task.snippet.place.line))
     blocks = [red(result) for result in results if result.verdict.colour == "red"]
     blocks += ["\n".join(_grey(results))] if any(_grey(results)) else []
     blocks += [
@@ -82,11 +82,32 @@ def summary(results: Iterable[Result], seconds: float, label: str) -> str:
     counts = Counter(result.verdict.name for result in results)
     order = [*RED, *(name for name in counts if name not in RED + GREEN), *GREEN]
     shown = [f"{counts[name]} {name}" for name in order if counts[name]]
-    line = f"{len(results)} snippets in {seconds:.1f} s: {', '.join(shown) or 'none to run'}"
+    line = f"{len(results)} snippets in {run.seconds:.1f} s: {', '.join(shown) or 'none to run'}"
     remembered = sum(result.remembered for result in results)
     if remembered:
         line += f" ({remembered} remembered; --all runs them again)"
-    return "\n\n".join([*blocks, f"{line}\non {label}"])
+    return "\n\n".join([*blocks, f"{line}\non {run.toolchain.label}"])
+
+
+def table(runs: Sequence[Verified]) -> str:
+    """Snippets × toolchains, a verdict in each cell."""
+    names = [run.name or run.toolchain.brief for run in runs]
+    verdicts: dict[str, dict[int, Result]] = {}
+    for column, run in enumerate(runs):
+        for result in run.results:
+            verdicts.setdefault(result.task.snippet.name, {})[column] = result
+    widths = [max(len(name), 14) for name in names]
+    head = " " * 14 + "  ".join(f"{name:<{w}}" for name, w in zip(names, widths, strict=True))
+    lines = [head.rstrip()]
+    for name in sorted(verdicts):
+        cells = []
+        for column, width in enumerate(widths):
+            found = verdicts[name].get(column)
+            text = f"{MARKS[found.verdict.colour]} {found.verdict.name}" if found else ""
+            colour = COLOURS[found.verdict.colour] if found else None
+            cells.append(style(f"{text:<{width}}", fg=colour))
+        lines.append(f"{name:<14}" + "  ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
 def _grey(results: Iterable[Result]) -> Iterator[str]:

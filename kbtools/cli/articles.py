@@ -1,0 +1,129 @@
+"""Commands about articles: what is wrong with them, what they say, new ones."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from kbtools.cli.base import found, main, refuse_broken, selected_path
+from kbtools.config import Unreadable
+
+
+@main.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.pass_context
+def check(ctx: click.Context, paths: tuple[Path, ...]) -> None:
+    """Reports every problem of every article, or of those at PATHS."""
+    from kbtools import checks
+    from kbtools.reports import text
+
+    base = checks.load(found(ctx))
+    wanted = {selected_path(base, str(path)) for path in paths}
+    problems = [p for p in checks.check(base) if not wanted or p.place.path in wanted]
+    for problem in problems:
+        click.echo(text.problem(problem) + "\n")
+    files = len(wanted) or len(base.pages)
+    click.echo(
+        f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"
+        f"{'s' * (len(problems) != 1)}"
+    )
+    sys.exit(1 if problems else 0)
+
+
+@main.command()
+@click.pass_context
+def rules(ctx: click.Context) -> None:
+    """Prints the rules that `check` holds articles to."""
+    from kbtools import checks
+
+    for rule in checks.RULES:
+        click.echo(f"{click.style(rule.code, bold=True)} {rule.name}\n")
+        click.echo("    " + rule.page.replace("\n", "\n    ") + "\n")
+
+
+@main.command()
+@click.pass_context
+def schema(ctx: click.Context) -> None:
+    """Prints the JSON Schema of an article's front matter, for editors."""
+    from kbtools.schema import front_matter_schema
+
+    click.echo(msgspec.json.format(msgspec.json.encode(front_matter_schema(found(ctx)))))
+
+
+@main.command()
+@click.argument("title")
+@click.pass_context
+def new(ctx: click.Context, title: str) -> None:
+    """Writes the skeleton of an article TITLE, with the next free id."""
+    from kbtools.starting import new_article
+
+    base = found(ctx)
+    file = new_article(base, title)
+    click.echo(f"{file.relative_to(base.root)}\n\nIt is valid and runs as it is. Try:\n")
+    found_id = base.id_pattern.match(file.name)
+    click.echo(f"    kbtools verify {found_id[0] if found_id else file}")
+
+
+@main.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@click.pass_context
+def list_(ctx: click.Context, as_json: bool) -> None:
+    """Lists the articles with the state that follows from their evidence."""
+    from kbtools import checks
+    from kbtools.state import state_of
+
+    base = checks.load(found(ctx))
+    rows = [(one, state_of(one, base.config)) for one in base.articles]
+    if as_json:
+        whole = [
+            {**msgspec.to_builtins(one.matter), "state": s, "path": one.path} for one, s in rows
+        ]
+        click.echo(msgspec.json.format(msgspec.json.encode(whole)))
+    else:
+        for one, state in rows:
+            click.echo(f"{click.style(one.id, bold=True)}  {state.word:<12} {one.matter.title}")
+    refuse_broken(base.problems)
+
+
+@main.command()
+@click.argument("article")
+@click.pass_context
+def explain(ctx: click.Context, article: str) -> None:
+    """Shows an ARTICLE in the terminal, with its computed state."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from kbtools import checks
+    from kbtools.state import as_markdown
+
+    base = checks.load(found(ctx))
+    path = selected_path(base, article)
+    refuse_broken([p for p in base.problems if p.place.path == path])
+    named = next(page.matter.get("id") for page in base.pages if page.path == path)
+    one = next((a for a in base.articles if a.id == named), None)
+    if one is None:
+        raise Unreadable(f"{path}: its original cannot be read; see: kbtools check")
+    text = as_markdown(one, base.config)
+    if sys.stdout.isatty():
+        Console().print(Markdown(text))
+    else:
+        click.echo(text)
+
+
+@main.command("matrix")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--markdown", is_flag=True, help="A table of Markdown. [default]")
+@click.pass_context
+def matrix_(ctx: click.Context, as_json: bool, markdown: bool) -> None:
+    """Shows on which toolchains each article was seen to fail, from evidence alone."""
+    from kbtools import checks, matrix
+
+    if as_json and markdown:
+        raise click.UsageError("--json or --markdown, not both")
+    base = checks.load(found(ctx))
+    board = matrix.matrix(base.articles, base.config)
+    click.echo(matrix.as_json(board) if as_json else matrix.as_markdown(board), nl=False)
+    refuse_broken(base.problems)

@@ -1,0 +1,191 @@
+"""`kbtools toolchain`: builds, lists and removes the environments that claims are tested in."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from kbtools.cli.base import found, main
+from kbtools.config import Unreadable
+
+if TYPE_CHECKING:
+    from kbtools.building_install import Tell
+
+GB = 10**9
+
+
+@main.group()
+def toolchain() -> None:
+    """Environments that claims are tested in, as toolchains.toml declares them."""
+
+
+@toolchain.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@click.pass_context
+def list_(ctx: click.Context, as_json: bool) -> None:
+    """Lists the declared toolchains, and how they stand on this machine."""
+    from kbtools import environments
+
+    base = found(ctx)
+    rows = []
+    for name, one in environments.declared(base).items():
+        state = environments.state(base, name, one)
+        there = environments.built(environments.folder(base) / name) if one.is_built else None
+        rows.append((name, one, state, there))
+    if as_json:
+        whole = [
+            {"name": n, **_builtins(one), "state": state, "built": there and _builtins(there)}
+            for n, one, state, there in rows
+        ]
+        click.echo(msgspec.json.format(msgspec.json.encode(whole)))
+        return
+    width = max([len(name) for name, *_ in rows], default=0)
+    colours = {"ready": "green", "stale": "yellow", "broken": "red"}
+    for name, one, state, there in rows:
+        size = f"{there.size / GB:.2f} GB" if there else one.about.strip(" ()")
+        line = (
+            click.style(f"{name:<{width}}", bold=True),
+            click.style(f"{state:<10}", fg=colours.get(state)),
+            f"{size:<13}",
+            one.purpose,
+        )
+        click.echo("  ".join(line).rstrip())
+
+
+def _builtins(value: Any) -> dict[str, Any]:
+    return dict(msgspec.to_builtins(value))
+
+
+@toolchain.command()
+@click.argument("names", nargs=-1, metavar="NAME...")
+@click.option("--all", "everything", is_flag=True, help="All that toolchains.toml declares.")
+@click.option(
+    "--installer",
+    type=click.Choice(["uv", "pip"]),
+    help="Only this one. [default: uv where there is one, and pip where that fails]",
+)
+@click.pass_context
+def sync(
+    ctx: click.Context, names: tuple[str, ...], everything: bool, installer: str | None
+) -> None:
+    """Builds the environments NAME..., where they are not yet as toolchains.toml declares them.
+
+    An environment appears whole or not at all; the one that there was stays until then. Exits
+    with 2 when one of them could not be built.
+    """
+    from kbtools import building, environments
+
+    base = found(ctx)
+    known = environments.declared(base)
+    if everything:
+        names = (*names, *(n for n, one in known.items() if one.is_built and n not in names))
+    if not names:
+        raise click.UsageError("name some toolchains, or all of them with --all")
+    # a terminal that is closed: end as on Ctrl-C, with what is half-built removed
+    signal.signal(signal.SIGHUP, signal.default_int_handler)
+    failed = False
+    for name in names:
+        try:
+            with progress(name, known[name].size_gb if name in known else 0.0) as tell:
+                there, changed = building.sync(base, name, tell, installer)
+        except Unreadable as error:
+            failed = True
+            click.echo(f"kbtools: {error}", err=True)
+            continue
+        except KeyboardInterrupt:
+            click.echo(
+                f"\nkbtools: interrupted; nothing half-built of {name} is left, and what was "
+                "downloaded is in the installer's cache",
+                err=True,
+            )
+            raise
+        shared = f", {there.shared / GB:.2f} GB of it shared by links" if there.shared else ""
+        how = f"in {there.seconds:.0f} s with {there.installer}" if changed else "there already"
+        click.echo(f"{click.style(name, bold=True)}: {there.size / GB:.2f} GB{shared}, {how}")
+    sys.exit(2 if failed else 0)
+
+
+@contextmanager
+def progress(name: str, gigabytes: float) -> Iterator[Tell]:
+    """Shows a build as it goes: a live line on a terminal, a line for each step elsewhere."""
+    about = f" of about {gigabytes:.2f}" if gigabytes else ""
+    if not sys.stderr.isatty():
+        last = ""
+
+        def line(doing: str, size: int | None) -> None:
+            nonlocal last
+            if doing != last:
+                so_far = f" [{size / GB:.2f}{about} GB]" if size else ""
+                click.echo(f"{name}: {doing}{so_far}", err=True)
+            last = doing
+
+        yield line
+        return
+
+    from rich.console import Console
+    from rich.status import Status
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    with Status(name, console=console) as status:
+
+        def live(doing: str, size: int | None) -> None:
+            if size is None:
+                console.print(Text(f"{name}: {doing}"), soft_wrap=True)
+                return
+            text = Text(f"{name}  {size / GB:.2f}{about} GB  {doing}", overflow="ellipsis")
+            text.truncate(console.width - 4)
+            status.update(text)
+
+        yield live
+
+
+@toolchain.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.pass_context
+def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
+    """Removes the environments NAME..., or those that are not declared any more.
+
+    Without a name it also removes what killed syncs have left. In a folder that several checkouts
+    share it then leaves whole environments alone: another checkout may declare them.
+    """
+    from kbtools import building, environments
+
+    base = found(ctx)
+    home = environments.folder(base)
+    known = environments.declared(base)
+    there = dict(building.whole(home))
+    unknown = [name for name in names if name not in known and name not in there]
+    if unknown:
+        raise Unreadable(f"no toolchain `{unknown[0]}`, neither declared nor in {home}")
+    undeclared = [name for name in there if name not in known]
+    left = [] if names else building.leftovers(home)
+    if not names and os.environ.get(environments.FOLDER):
+        for name in undeclared:
+            click.echo(
+                f"{name}: not declared here, left alone; see: kbtools toolchain prune {name}"
+            )
+        undeclared = []
+    for name in names or undeclared:
+        freed = building.prune(home, name)
+        click.echo(f"removed {name}: {freed / GB:.2f} GB freed")
+    for name in left:
+        freed = building.prune(home, name, keep_whole=True)
+        click.echo(f"removed what killed syncs of {name} left: {freed / GB:.2f} GB freed")
+
+
+@toolchain.command()
+@click.argument("name")
+@click.pass_context
+def path(ctx: click.Context, name: str) -> None:
+    """Prints the interpreter of the toolchain NAME, for use in scripts."""
+    from kbtools import environments
+
+    click.echo(environments.find(found(ctx), name).python)

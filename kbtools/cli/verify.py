@@ -1,0 +1,193 @@
+"""The command that runs snippets and judges them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kbtools.article import Article, Problem, Role
+from kbtools.cli.base import found, main, refuse_broken, selected_path
+from kbtools.config import Config, Unreadable
+
+if TYPE_CHECKING:
+    from kbtools.checks import Base
+    from kbtools.verifying import Options, Result, Task, Verified
+
+
+@main.command()
+@click.argument("articles", nargs=-1, metavar="[ID|PATH|ID/SNIPPET]...")
+@click.option("--jobs", "-j", type=click.IntRange(1), default=os.cpu_count(), show_default="cores")
+@click.option("--all", "again", is_flag=True, help="Run what is remembered, too.")
+@click.option(
+    "--role",
+    "roles",
+    type=click.Choice([str(r) for r in Role]),
+    multiple=True,
+    help="Only snippets of this role; may be given several times.",
+)
+@click.option(
+    "--toolchain",
+    metavar="NAME|PYTHON,...|all",
+    help="Toolchains of toolchains.toml, or paths of interpreters; `all` takes every one that is"
+    " built here. [default: this one]",
+)
+@click.option(
+    "--isolation",
+    type=click.Choice(["fork", "spawn"]),
+    default="fork",
+    show_default=True,
+    help="A fork of a warm interpreter for each snippet, or a new one.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Instead of what configuration and fences say.",
+)
+@click.option("--fail-fast", is_flag=True, help="Stop at the first red verdict.")
+@click.option("--record", is_flag=True, help="Write what was seen to evidence/.")
+@click.option("--json", "json_file", metavar="FILE", help="Write JSON to FILE, or to - .")
+@click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit XML to FILE.")
+@click.option("--quiet", "-q", is_flag=True, help="Only the summary.")
+@click.option("--no-sandbox", is_flag=True, help="Do not shut snippets in.")
+@click.pass_context
+def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> None:
+    """Runs the snippets of ARTICLES (default: all) and judges them against their claims.
+
+    Exits with 0 when no claim is contradicted, 1 when one is, 2 when an article cannot be read,
+    3 when nothing could be concluded.
+    """
+    from kbtools import checks, environments
+    from kbtools.verifying import Options, Verified, plan
+
+    base = checks.load(found(ctx))
+    readable, problems = checks.readable(base)
+    chosen, only, refused = select(base, readable, problems, articles)
+    roles = [Role(role) for role in given["roles"]] or list(Role)
+    options = Options(
+        jobs=given["jobs"],
+        again=given["again"],
+        record=given["record"],
+        fresh=given["isolation"] == "spawn",
+        timeout=given["timeout"],
+        fail_fast=given["fail_fast"],
+        sandbox=not given["no_sandbox"],
+    )
+    aside = given["json_file"] == "-"  # then what is for people goes to standard error
+    places, missing = environments.several(base.config, given["toolchain"])
+    for name in missing:
+        click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
+    runs: list[Verified] = []
+    planned, interrupted = 0, False
+    for where in places:
+        toolchain = environments.describe(where)
+        if len(places) > 1 and not given["quiet"]:
+            click.echo(f"\n{where.name}: {toolchain.label}\n", err=aside)
+        tasks = [
+            task
+            for task in plan(chosen, toolchain, where.name, roles)
+            if not only or task.snippet.name in only or task.article.id in only
+        ]
+        started = time.monotonic()
+        results, interrupted = run_all(base.config, where.python, tasks, options, given)
+        seconds = time.monotonic() - started
+        runs.append(Verified(where.name, toolchain, tuple(results), seconds))
+        planned += len(tasks)
+        if interrupted or (options.fail_fast and "red" in runs[-1].colours):
+            break
+    report(runs, given)
+    if interrupted:
+        finished = sum(len(run.results) for run in runs)
+        click.echo(f"interrupted: {finished} of {planned} finished, and kept", err=True)
+        sys.exit(130)
+    refuse_broken(refused)
+    if any(result.trouble for run in runs for result in run.results):
+        sys.exit(2)
+    colours = {colour for run in runs for colour in run.colours}
+    sys.exit(1 if "red" in colours else 0 if "green" in colours else 3)
+
+
+def select(
+    base: Base, readable: Sequence[Article], problems: Sequence[Problem], words: Sequence[str]
+) -> tuple[list[Article], set[str], list[Problem]]:
+    """The articles that words name, what to keep of them, and what cannot be read."""
+    if not words:
+        return list(readable), set(), list(problems)
+    chosen: list[Article] = []
+    only: set[str] = set()
+    paths: set[str] = set()
+    for word in words:
+        identifier, slash, snippet = word.partition("/")
+        is_snippet = bool(slash) and base.config.id_pattern.fullmatch(identifier)
+        path = selected_path(base, identifier if is_snippet else word)
+        paths.add(path)
+        for one in readable:
+            if one.path != path:
+                continue
+            if is_snippet and snippet not in [s.id for s in one.snippets]:
+                there = ", ".join(s.name for s in one.snippets)
+                raise Unreadable(f"no snippet `{word}`; there are: {there}")
+            only.add(word if is_snippet else one.id)
+            chosen += [one] if one not in chosen else []
+    return chosen, only, [p for p in problems if p.place.path in paths]
+
+
+def run_all(
+    base: Config, python: str, tasks: Sequence[Task], options: Options, given: dict[str, Any]
+) -> tuple[list[Result], bool]:
+    """Runs the tasks and shows them as they end; the results, and whether Ctrl-C came."""
+    from contextlib import ExitStack
+
+    from kbtools.reports import text
+    from kbtools.running.executor import ZygoteFailed
+    from kbtools.verifying import Bench
+
+    stream = sys.stderr if given["json_file"] == "-" else sys.stdout
+    results: list[Result] = []
+    bench = Bench(base, python, tasks, options)
+    with ExitStack() as stack:
+        progress = None
+        if stream.isatty() and not given["quiet"]:
+            from rich.console import Console
+
+            from kbtools.reports.progress import Progress
+
+            progress = stack.enter_context(Progress(len(tasks), Console(file=stream)))
+        try:
+            for result in bench.verify(progress.started if progress else lambda *_: None):
+                results.append(result)
+                line = text.verdict(result)
+                if progress:
+                    progress.finished(result, line)
+                elif not given["quiet"]:
+                    click.echo(line, file=stream)
+        except KeyboardInterrupt:
+            return results, True
+        except ZygoteFailed as error:
+            raise Unreadable(str(error)) from error
+    return results, False
+
+
+def report(runs: Sequence[Verified], given: dict[str, Any]) -> None:
+    """Prints the summary and writes the files that were asked for."""
+    from kbtools.reports import machine, text
+
+    blocks = [text.summary(run) for run in runs]
+    if len(runs) > 1:
+        blocks.append(text.table(runs))
+    shown = "\n\n".join(blocks)
+    click.echo(shown if given["quiet"] else f"\n{shown}", err=given["json_file"] == "-")
+    for name, printer in (("json_file", machine.as_json), ("junit_file", machine.as_junit)):
+        if given[name] == "-":
+            click.echo(printer(runs), nl=False)
+        elif given[name]:
+            try:
+                Path(given[name]).write_bytes(printer(runs))
+            except OSError as error:
+                raise Unreadable(f"cannot write {given[name]}: {error}") from error
