@@ -38,10 +38,12 @@ class State(msgspec.Struct, frozen=True):
 def seen(article: Article, config: Config) -> tuple[Seen, ...]:
     """Every row that counts for an article, judged against its claims of today."""
     rows = evidence.read(config.evidence, article.id)
+    # a row is there because it was run: whatever toolchain `toolchain=` asked for, it was that one
     return tuple(
-        Seen(snippet, row, judge(article, snippet, expect(snippet, row.toolchain), row.outcome))
+        Seen(snippet, row, judge(article, snippet, expected, row.outcome))
         for snippet in article.snippets
         for row in evidence.of_snippet(rows, snippet)
+        for expected in [expect(snippet, row.toolchain, snippet.keys.toolchain)]
     )
 
 
