@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -38,10 +39,8 @@ CONFIG = """\
 name = "benchmark"
 prefix = "KB"
 
-[run.preload]
-torch = 'torch'
-"torch._inductor.compile_fx" = 'torch\\.compile'
 """
+HERE = Path(__file__).parent
 ARTICLE = """\
 ---
 id: KB0001
@@ -66,7 +65,10 @@ signatures:
 def knowledge_base(folder: Path, code: str, count: int, device: str) -> None:
     """A knowledge base with `count` snippets that hold."""
     requires = "gpu" if device == "cuda" else "cpu"
-    (folder / "kbtools.toml").write_text(CONFIG)
+    ours = (HERE.parent / "kbtools.toml").read_text("utf-8")
+    preload = re.search(r"^\[run.preload\]\n.*?(?=^\[)", ours, re.MULTILINE | re.DOTALL)
+    assert preload, "kbtools.toml has no table [run.preload]"
+    (folder / "kbtools.toml").write_text(CONFIG + preload[0], "utf-8")
     fences = [
         f"```python fix id=f{n} requires={requires} timeout=300\n"
         f"{code.format(n=n, device=device)}```\n"
@@ -93,7 +95,7 @@ def wall(folder: Path, isolation: str, jobs: int) -> float:
 def main() -> None:
     """Prints a row for each kind of snippet."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--count", type=int, default=20, help="small snippets")
     parser.add_argument("--compile", type=int, default=10, help="torch.compile snippets")
