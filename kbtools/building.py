@@ -81,12 +81,13 @@ def declaration(config: Config, name: str) -> Declared:
     Raises:
         Unreadable: nothing, or it names an interpreter that is not ours to touch.
     """
-    known = environments.declared(config)
-    if name not in known:
-        raise Unreadable(f"no toolchain `{name}` in {FILE} ({', '.join(known) or 'none'})")
-    if not known[name].is_built:
-        raise Unreadable(f"toolchain {name} is an interpreter of yours: {known[name].python}")
-    return known[name]
+    one = environments.known(config, name)
+    if one is None:
+        names = ", ".join(environments.declared(config)) or "none"
+        raise Unreadable(f"no toolchain `{name}` in {FILE} ({names})")
+    if not one.is_built:
+        raise Unreadable(f"toolchain {name} is an interpreter of yours: {one.python}")
+    return one
 
 
 def refuse_small_disk(home: Path, name: str, one: Declared) -> None:

@@ -73,11 +73,12 @@ class Installer(msgspec.Struct, frozen=True):
         temporary.mkdir()
         bounds = temporary / "constraints.txt"
         bounds.write_text("".join(f"{line}\n" for line in one.constraints), "utf-8")
+        bounded = ("--constraint", str(bounds)) if one.constraints else ()
         python = str(place / "bin" / "python")
         for requirements, options in ((one.before, ()), (one.packages, one.options)):
             if requirements:
                 command = [part.replace("@PYTHON@", python) for part in self.install]
-                run([*command, *options, "--constraint", str(bounds), "--", *requirements])
+                run([*command, *options, *bounded, "--", *requirements])
         shutil.rmtree(temporary)
 
 
@@ -251,16 +252,15 @@ def reason(lines: Sequence[str]) -> str:
     if ends:  # of a package's own build, which pip quotes
         return next((text for line in lines[ends[0] - 1 :: -1] if (text := line.strip(" │"))), "")
     whole = "\n".join(lines)
-    told = re.findall(r"(?m)^\s*(?:ERROR|error): (.+)", whole)
-    last = told[-1].strip() if told else ""
+    told = re.findall(r"(?m)^\s*(ERROR|error|cause|Caused by): (.+)", whole)
+    errors = [text.strip() for kind, text in told if kind.lower() == "error"]
     broken = re.findall(r"after connection broken by (.+)", whole)
-    if broken and (not last or "No matching distribution" in last):
+    if broken and (not errors or "No matching distribution" in errors[-1]):
         known = re.search(r"\[Errno -?\d+\] ([\w ]+)|(Read timed out)", broken[-1])
         return f"the package index cannot be reached: {known[0] if known else broken[-1]}"
-    because = re.search(r"(?s)╰─▶ (.*?)(?=\n\s*\n|\Z)", whole)  # as uv puts it
+    because = re.search(r"(?s)╰─▶ (.*?)(?=\n\s*\n|\Z)", whole)  # as older uv puts it
     if because:
         return " ".join(because[1].split())
-    causes = re.findall(r"(?m)^\s*Caused by: (.+)", whole)
-    if last or causes:
-        return ": ".join(filter(None, (last, *causes[-1:])))
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if told and told[-1][0] not in ("ERROR", "error"):  # as newer uv does: the last is the first
+        return ": ".join([*errors[-1:], told[-1][1].strip()])
+    return errors[-1] if errors else next((s for x in reversed(lines) if (s := x.strip())), "")

@@ -121,6 +121,34 @@ def declared(config: Config) -> dict[str, Declared]:
     return found
 
 
+def known(config: Config, word: str) -> Declared | None:
+    """What a name stands for: a declared toolchain, or one derived from it; None for neither.
+
+    `triton-2.3@triton==2.3.0` is the declared `triton-2.3` with another version of one package.
+    """
+    tables = declared(config)
+    if word in tables:
+        return tables[word]
+    like, _, text = word.partition("@")
+    try:
+        wanted = Requirement(text)
+    except InvalidRequirement:
+        return None
+    if like not in tables or wanted.name not in pinned(tables[like]):
+        return None
+    packages = [
+        str(wanted) if Requirement(one).name == wanted.name else one
+        for one in tables[like].packages
+    ]
+    purpose = f"{like} with {wanted}"
+    return msgspec.structs.replace(tables[like], packages=tuple(packages), purpose=purpose)
+
+
+def pinned(one: Declared) -> tuple[str, ...]:
+    """The packages that a toolchain is about."""
+    return tuple(Requirement(text).name for text in one.packages)
+
+
 def amiss(name: str, table: Any) -> Iterator[str]:
     """What is wrong with a table of `toolchains.toml`."""
     if not NAME.fullmatch(name):
@@ -194,12 +222,11 @@ def find(config: Config, word: str | None) -> Environment:
     """
     if word is None:
         return Environment(config, sys.executable)
-    known = declared(config)
-    if word in known:
-        return Environment(config, _interpreter(config, word, known[word]), word)
+    if one := known(config, word):
+        return Environment(config, _interpreter(config, word, one), word)
     if os.access(word, os.X_OK) and Path(word).is_file():
         return Environment(config, str(Path(word).absolute()))
-    names = ", ".join(known) or "none"
+    names = ", ".join(declared(config)) or "none"
     raise Unreadable(f"no toolchain `{word}`: neither in {FILE} ({names}) nor an interpreter")
 
 

@@ -101,8 +101,8 @@ def sync(
             continue
         except KeyboardInterrupt:
             click.echo(
-                f"\nkbtools: interrupted; nothing half-built of {name} is left, and what was "
-                "downloaded is in the installer's cache",
+                f"\nkbtools: interrupted; nothing half-built of {name} is left, and what the "
+                "installer has in its cache is not fetched again",
                 err=True,
             )
             raise
