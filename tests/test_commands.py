@@ -72,7 +72,12 @@ def test_help(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("init", "rules")])
 def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
     """Where there is no kbtools.toml, a command exits with 2 and says how to get one."""
-    words = {"new": ["title"], "explain": ["KB0001"]}.get(name, [])
+    words = {
+        "new": ["title"],
+        "explain": ["KB0001"],
+        "bisect": ["KB0001", "--package", "numpy"],
+        "toolchain": ["list"],
+    }.get(name, [])
     done = kbtools(tmp_path, name, *words)
     assert done.exit_code == 2
     assert "kbtools init" in done.stderr

@@ -27,9 +27,9 @@ LAYERS = (
     {"reading", "toolchain", "running", "schema", "starting", "building_links"},
     {"judging", "evidence", "environments"},
     {"matching", "linking", "state", "building_install"},
-    {"checks", "building", "matrix", "bisecting"},
+    {"checks", "building", "matrix"},
     {"verifying"},
-    {"reports"},
+    {"reports", "bisecting"},
     {"site", "pytest_plugin"},
     {"cli"},
 )

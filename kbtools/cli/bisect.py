@@ -1,0 +1,110 @@
+"""The command that finds the versions between which a repro flips."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from kbtools.cli.base import found, main, refuse_broken, selected_path
+
+if TYPE_CHECKING:
+    from kbtools.bisecting import Found, Step
+
+
+@main.command()
+@click.argument("article", metavar="ID[/SNIPPET]")
+@click.option("--package", required=True, help="The package whose versions are searched.")
+@click.option("--from", "first", metavar="VERSION", help="Oldest version. [default: all]")
+@click.option("--to", "last", metavar="VERSION", help="Newest version. [default: all]")
+@click.option("--like", metavar="TOOLCHAIN", help="Toolchain to exchange the package in.")
+@click.option("--every", is_flag=True, help="Try every version, so that no flip is missed.")
+@click.option("--keep", is_flag=True, help="Keep the environments that are built on the way.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be built, and its size.")
+@click.pass_context
+def bisect(
+    ctx: click.Context,
+    article: str,
+    package: str,
+    first: str | None,
+    last: str | None,
+    like: str | None,
+    every: bool,
+    keep: bool,
+    dry_run: bool,
+) -> None:
+    """Finds between which two releases of a package the repro of ID flips.
+
+    Each step builds a toolchain, runs the repro there and records evidence. Both ends are tried
+    first. Exits with 0 when a flip was found and the article's range agrees with all that was
+    seen, 1 when it does not, 3 when no flip was found.
+    """
+    from kbtools import bisecting, checks, environments
+    from kbtools.cli.toolchain import progress
+
+    base = checks.load(found(ctx))
+    readable, problems = checks.readable(base)
+    path = selected_path(base, article.partition("/")[0])
+    refuse_broken([p for p in problems if p.place.path == path])
+    one = next(a for a in readable if a.path == path)
+    snippet = bisecting.chosen(one, article)
+    like = bisecting.model(base.config, package, like)
+    versions = bisecting.between(bisecting.releases(package), first, last)
+    size = environments.declared(base.config)[like].size_gb
+    steps = len(versions) if every else min(len(versions), 2 + math.ceil(math.log2(len(versions))))
+    click.echo(
+        f"{snippet.name} on {package} {versions[0]} to {versions[-1]}: {len(versions)} releases,"
+        f" at most {steps} steps of about {size:g} GB each, like {like}"
+    )
+    if dry_run:
+        for version in versions if every else (versions[0], versions[-1]):
+            click.echo(f"  {like}@{package}=={version}: about {size * 10**9:,.0f} bytes")
+        if not every:
+            click.echo("  and then the middle of what lies between, until two neighbours are left")
+        return
+
+    def tried(version: str) -> Step:
+        name = f"{like}@{package}=={version}"
+        with progress(name, size) as tell:
+            step = bisecting.attempt(base.config, one, snippet, name, keep=keep, tell=tell)
+        click.echo(shown(step))
+        return step
+
+    result = bisecting.search(versions, tried, every=every)
+    sys.exit(conclude(result, package))
+
+
+def shown(step: Step) -> str:
+    """A step on a line."""
+    colours = {"fails": "red", "passes": "green", "neither": "yellow"}
+    mark = click.style(f"{step.saw:<8}", fg=colours[step.saw])
+    return f"{step.version:<10} {mark} {' '.join(step.reason.split())[:110]}"
+
+
+def conclude(found: Found, package: str) -> int:
+    """Says what follows from a search; the exit code."""
+    if len(found.flips) > 1:
+        click.echo("\nit flips more than once:")
+    for low, high in found.flips:
+        between = [s.version for s in found.steps if s.saw == "neither"]
+        missing = f" (said nothing: {', '.join(between)})" if between else ""
+        words = {"fails": "failing", "passes": "passing"}
+        click.echo(
+            f"\nlast {words[low.saw]}: {package} {low.version}; "
+            f"first {words[high.saw]}: {package} {high.version}{missing}"
+        )
+    if found.untried:
+        listed = ", ".join(found.untried)
+        click.echo(f"not tried, and taken to be like their neighbours: {listed}")
+    if not found.flips:
+        click.echo("\nno flip: both ends do the same, or one of them says nothing")
+    wrong = [step.version for step in found.steps if step.agrees is False]
+    if wrong:
+        click.echo(f"the article's range does NOT agree on {package} {', '.join(wrong)}")
+        return 1
+    if found.flips:
+        click.echo("the article's range agrees with all that was seen")
+        return 0
+    return 3
