@@ -94,6 +94,8 @@ class ArticleFile(pytest.File):
 
     def collect(self) -> Iterator[SnippetItem]:
         """Its snippets; a problem that keeps it from being read is an error of the collection."""
+        import click
+
         from kbtools import checks, config
         from kbtools.article import Role
         from kbtools.reports import text
@@ -102,7 +104,8 @@ class ArticleFile(pytest.File):
         base = config.find(self.path.parent)
         articles, problems = checks.readable(checks.load(base, [self.path]))
         if problems:
-            raise self.CollectError("\n\n".join(text.problem(one) for one in problems))
+            shown = "\n\n".join(text.problem(one) for one in problems)
+            raise self.CollectError(click.unstyle(shown))
         toolchain = self.config.stash[BENCHES].toolchain(base)
         for task in plan(articles, toolchain, None, list(Role)):
             item: SnippetItem = SnippetItem.from_parent(
