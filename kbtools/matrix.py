@@ -28,6 +28,8 @@ class Cell(msgspec.Struct, frozen=True):
     """Snippet → verdict, of everything that was run there."""
     when: datetime.datetime | None = None
     """Of the newest run."""
+    compiled_for: tuple[str, ...] = ()
+    """Architectures that snippets were compiled for there. Compiled for is not ran on."""
 
 
 class Matrix(msgspec.Struct, frozen=True):
@@ -78,7 +80,8 @@ def cell(article: Article, toolchain: Toolchain, all_: Sequence[Seen]) -> Cell:
     else:
         mark = WORKS if "resolved" in repros else BLANK
     verdicts = {one.snippet.id: str(one.verdict.name) for one in here}
-    return Cell(mark, verdicts, max(one.row.when for one in here))
+    targets = {target for one in here for target in one.row.outcome.targets}
+    return Cell(mark, verdicts, max(one.row.when for one in here), tuple(sorted(targets)))
 
 
 def as_markdown(board: Matrix) -> str:

@@ -28,8 +28,15 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """The uncaught exception's text, or why the runner ended the snippet."""
     output: str = ""
     """Its standard output and error, head and tail, with machine paths taken out."""
+    targets: tuple[str, ...] = ()
+    """Architectures that it had a compiler compile for, as in `sm_100`; no GPU need be there."""
     peak_mib: float = 0.0
     """Largest resident set of the snippet's own process."""
+
+    @property
+    def where(self) -> str:
+        """What hardware it speaks of without having been there, in a few words; or nothing."""
+        return f"compiled for {', '.join(self.targets)}" if self.targets else ""
 
     @property
     def ended(self) -> str:

@@ -68,6 +68,13 @@ def state_of(article: Article, config: Config) -> State:
     )
 
 
+def where(one: Seen) -> str:
+    """What was there: the software; the GPU where the snippet used one; what it compiled for."""
+    toolchain = one.row.toolchain
+    ran_on = toolchain.label if one.snippet.gpus else f"{toolchain.software}, no GPU used"
+    return "; ".join(filter(None, (ran_on, one.row.outcome.where)))
+
+
 def as_markdown(article: Article, config: Config, body: str | None = None) -> str:
     """An article as a page of Markdown: title, state, text (or `body` in its place), evidence."""
     state, matter = state_of(article, config), article.matter
@@ -84,7 +91,7 @@ def as_markdown(article: Article, config: Config, body: str | None = None) -> st
     ]
     lines += [
         f"| {one.snippet.id} ({one.snippet.role}) | {one.verdict.name} "
-        f"| {one.row.toolchain.label} | {one.row.when:%Y-%m-%d} |"
+        f"| {where(one)} | {one.row.when:%Y-%m-%d} |"
         for one in seen(article, config)
     ]
     lines += ["", "## Upstream", ""]

@@ -79,13 +79,17 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True):
         return ", ".join(shown) or f"Python {self.python}"
 
     @property
-    def label(self) -> str:
-        """A line for a person: the packages that matter most, nvcc and the GPU."""
+    def software(self) -> str:
+        """A line for a person: the Python, the packages that matter most, nvcc."""
         shown = [] if self.brief.startswith("Python") else [self.brief]
         if self.cuda:
             shown.append(f"nvcc {self.cuda}")
-        shown.append(self.gpus[0].name if self.gpus else "no GPU")
         return ", ".join([f"Python {self.python}", *shown])
+
+    @property
+    def label(self) -> str:
+        """The software, and the GPU."""
+        return f"{self.software}, {self.gpus[0].name if self.gpus else 'no GPU'}"
 
     def version(self, name: str) -> str | None:
         """Version of a distribution or of a part of the machine; None where it is not there."""

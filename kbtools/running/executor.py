@@ -196,6 +196,7 @@ class Executor:
             "CUDA_CACHE_PATH": str(cache / "cuda"),
             "XDG_CACHE_HOME": str(cache),
             "CUDA_VISIBLE_DEVICES": ",".join(map(str, run.gpus)),
+            "KBTOOLS_TARGETS": str(scratch / "targets"),
             **run.env,
         }
 
@@ -249,6 +250,7 @@ class Executor:
         text = head_and_tail(scratch / "output", self.running.output_kib * 1024)
         seen = {"output": clean(text), "seconds": reply.get("seconds", 0.0)}
         seen["peak_mib"] = round(reply.get("peak_kib", 0) / 1024, 1)
+        seen["targets"] = told_targets(scratch / "targets")
         if "status" in reply:
             message = reply["message"]
             if reply["status"] == "timeout" and reply["told"].get("end"):
@@ -257,6 +259,14 @@ class Executor:
                 message = "the disk is full"
             return Outcome(status=reply["status"], message=message, **seen)
         return _ended(reply["wait"], reply["told"], clean, seen)
+
+
+def told_targets(file: Path) -> tuple[str, ...]:
+    """The architectures that a snippet compiled for, as `kbtools.repro` and nvcc's flags tell."""
+    try:
+        return tuple(sorted(set(file.read_text("utf-8").split())))[:16]
+    except (OSError, UnicodeDecodeError):
+        return ()
 
 
 class ZygoteFailed(Exception):

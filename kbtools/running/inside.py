@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -175,6 +176,9 @@ def run_cuda(request: dict) -> int:
     command = ["nvcc", *request["flags"], request["file"], "-o", program]
     if request["compile_only"]:
         command[1:1] = ["-c"]
+        flags = os.environ.get("NVCC_APPEND_FLAGS", "") + os.environ.get("NVCC_PREPEND_FLAGS", "")
+        with open(os.environ["KBTOOLS_TARGETS"], "a") as file:
+            file.write("\n".join(re.findall(r"(?:arch|code)=(sm_\w+)", flags)))
     for words in [command] if request["compile_only"] else [command, [*request["tool"], program]]:
         status = subprocess.run(words, check=False).returncode
         if status < 0:
