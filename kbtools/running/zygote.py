@@ -47,7 +47,10 @@ def serve(preload: list[str]) -> None:
     imported, refused = [], {}
     for name in preload:
         try:
-            importlib.import_module(name)
+            module, _, function = name.partition(":")
+            found = importlib.import_module(module)
+            if function:
+                getattr(found, function)()
             imported.append(name)
         except Exception as error:  # a broken module is the snippets' business, not ours
             refused[name] = "%s: %s" % (type(error).__name__, error)
