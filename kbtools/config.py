@@ -58,7 +58,7 @@ class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     share: int = 4
     """Snippets with `requires=gpu` that may share one GPU."""
     preload: dict[str, str] = {}
-    """Module that a zygote imports once → regular expression: when it matches some snippet to be run.
+    """Module that a zygote imports once → regular expression: when it matches a snippet to be run.
 
     `module:function` also calls a function, whose result the module keeps: it must run no
     operation and start no thread.

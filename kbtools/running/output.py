@@ -50,6 +50,8 @@ class Redaction:
             str(prefix.resolve()): "<env>",
             str(Path(os.path.realpath(python)).parent.parent): "<python>",
             home: "~",
+            # its frames stand below a snippet's in a stack that a library prints whole
+            str(Path(__file__).parent.parent): "<kbtools>",
         }
         # only a name that is no word: a machine may be called `cuda`
         host = socket.gethostname()
