@@ -1,0 +1,89 @@
+"""What is read off an interpreter: the ptxas that is used, several builds of one package."""
+
+from __future__ import annotations
+
+import os
+import venv
+from pathlib import Path
+
+import pytest
+
+from kbtools.toolchain import Toolchain, describe
+
+BIN = "triton/backends/nvidia/bin"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """An empty environment; its folder of installed packages."""
+    venv.create(tmp_path / "env", with_pip=False)
+    [packages] = (tmp_path / "env" / "lib").glob("python*/site-packages")
+    return packages
+
+
+def described(packages: Path, *path: Path) -> Toolchain:
+    """The toolchain of an environment, these folders first on its PATH."""
+    python = packages.parents[2] / "bin" / "python"
+    folders = os.pathsep.join(map(str, (*path, "/usr/bin", "/bin")))
+    return describe(str(python), [], {"PATH": folders})
+
+
+def install(packages: Path, name: str, version: str) -> None:
+    """Makes a distribution appear to be installed."""
+    info = packages / f"{name}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+
+
+def tool(folder: Path, name: str, release: str) -> None:
+    """Makes a compiler that only prints its version."""
+    folder.mkdir(parents=True, exist_ok=True)
+    said = f"Cuda compilation tools, release {release.rpartition('.')[0]}, V{release}"
+    (folder / name).write_text(f"#!/bin/sh\necho '{said}'\n")
+    (folder / name).chmod(0o755)
+
+
+def test_the_ptxas_of_triton_counts(environment: Path, tmp_path: Path) -> None:
+    """With Triton installed, the assembler in its wheel is the one that is used, not the PATH's."""
+    (environment / "triton").mkdir()
+    (environment / "triton" / "__init__.py").touch()
+    tool(environment / BIN, "ptxas", "12.8.93")
+    tool(tmp_path / "bin", "ptxas", "13.0.88")
+    ptxas = described(environment, tmp_path / "bin").ptxas
+    assert ptxas is not None
+    assert (ptxas.version, ptxas.source) == ("12.8.93", "triton")
+
+
+def test_the_ptxas_of_the_path_comes_second(environment: Path, tmp_path: Path) -> None:
+    """Without Triton it is the one on the PATH, which nvcc would run."""
+    tool(tmp_path / "bin", "ptxas", "13.0.88")
+    tool(tmp_path / "bin", "nvcc", "13.0.88")
+    toolchain = described(environment, tmp_path / "bin")
+    assert toolchain.ptxas is not None
+    assert (toolchain.ptxas.source, toolchain.cuda) == ("PATH", "13.0.88")
+
+
+def test_another_ptxas_is_another_toolchain(environment: Path, tmp_path: Path) -> None:
+    """Evidence of one assembler does not stand for another."""
+    tool(tmp_path / "old", "ptxas", "12.4.131")
+    tool(tmp_path / "new", "ptxas", "13.0.88")
+    old, new = (described(environment, tmp_path / name) for name in ("old", "new"))
+    assert old.identity != new.identity
+
+
+def test_the_build_that_an_import_finds_counts(environment: Path, tmp_path: Path) -> None:
+    """Of two installed builds of one package, the first on the path is recorded."""
+    install(environment, "torch", "2.6.0+cu124")
+    install(tmp_path / "later", "torch", "2.5.1+cu121")
+    (environment / "later.pth").write_text(f"{tmp_path / 'later'}\n")
+    assert described(environment).packages["torch"] == "2.6.0+cu124"
+
+
+def test_builds_of_one_version_are_two_toolchains(environment: Path) -> None:
+    """The local part is no matter for a range, and yet it is part of what a toolchain is."""
+    install(environment, "torch", "2.6.0+cu124")
+    one = described(environment)
+    (environment / "torch-2.6.0+cu124.dist-info").rename(environment / "torch-2.6.0+cpu.dist-info")
+    file = environment / "torch-2.6.0+cpu.dist-info" / "METADATA"
+    file.write_text(file.read_text().replace("+cu124", "+cpu"))
+    assert one.identity != described(environment).identity
