@@ -122,7 +122,8 @@ class Shop:
     def offline(self) -> dict[str, Any]:
         """Variables with which both installers see our packages only."""
         found = {"NO_INDEX": "1", "FIND_LINKS": str(self.wheels)}
-        return {f"{tool}_{key}": value for tool in ("PIP", "UV") for key, value in found.items()}
+        both = {f"{tool}_{key}": value for tool in ("PIP", "UV") for key, value in found.items()}
+        return {**both, "UV_OFFLINE": "1"}  # not every uv listens to UV_NO_INDEX
 
     def run(self, *words: str, **more: str) -> Finished:
         """Runs `kbtools toolchain` to its end."""

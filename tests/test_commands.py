@@ -269,7 +269,10 @@ def test_explain(word: str, tmp_path: Path) -> None:
     text = said(root, "explain", word)
     assert text.startswith("# KB0001: error: it fails\n\n**Upgrade.**\n\nState: reproduced.")
     assert 'raise SystemExit("it fails")' in text
-    assert "| r1 (repro) | reproduced | Python 3.11.7, triton 2.3.0, no GPU | 2026-01-31 |" in text
+    assert (
+        "| r1 (repro) | reproduced | Python 3.11.7, triton 2.3.0, no GPU used | 2026-01-31 |"
+        in text
+    )
 
 
 def test_explain_beside_a_translation(tmp_path: Path) -> None:
