@@ -66,6 +66,8 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True):
     """RE2 and JavaScript syntax; must match the log, too."""
     near: Text | None = None
     """RE2 and JavaScript syntax; when it matches the log as well, the article ranks higher."""
+    wraps: bool = False
+    """The text is printed around other failures, too: it ranks below whatever it wraps."""
 
 
 class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):

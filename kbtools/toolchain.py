@@ -97,7 +97,7 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True):
             return str(len(self.gpus))
         if name in MACHINE:
             found = getattr(self, name)
-            return str(found) if found is not None else None
+            return str(found) if found else None
         return self.packages.get(canonicalize_name(name))
 
 

@@ -18,6 +18,7 @@ import msgspec
 from kbtools.article import Article, Problem
 from kbtools.checks import articles, pages, signatures, together
 from kbtools.checks.articles import FATAL, may_be_exempt
+from kbtools.checks.together import addresses as addresses
 from kbtools.config import Config
 from kbtools.reading import Page, article, read
 

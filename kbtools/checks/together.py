@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import re2
 
-from kbtools import evidence
-from kbtools.article import Article, Problem, Role, Snippet
+from kbtools import evidence, linking
+from kbtools.article import Article, Place, Problem, Role, Snippet
 from kbtools.config import Unreadable
 from kbtools.evidence import Row
 from kbtools.judging import recognises
@@ -126,6 +126,42 @@ def kb306_unreadable_evidence(base: Base) -> Iterator[Problem]:
             page = base.page_of(one)
             message = str(error).replace(f"{base.config.root}/", "")
             yield page.problem(1, message, "restore the file from version control")
+
+
+def kb307_published_address(base: Base) -> Iterator[Problem]:
+    """A published address stays: what points to it is outside of our reach.
+
+    `published.txt` lists every address that ever was; `kbtools link --publish` adds the new ones.
+    """
+    locked = linking.locked(base.config)
+    if not locked:
+        return
+    today = set(addresses(base))
+    for lost in (one for one in locked if one not in today):
+        yield Problem(
+            Place(linking.LOCK),
+            "",
+            f"`{lost}` was published and is no longer there",
+            "retire an article, never delete it; keep a thread that it named as `related`",
+            lost,
+        )
+    new = sorted(today - set(locked))
+    if new:
+        more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+        yield Problem(
+            Place(linking.LOCK),
+            "",
+            f"`{new[0]}`{more} is not in the list of published addresses",
+            "run: kbtools link --publish",
+        )
+
+
+def addresses(base: Base) -> Iterator[str]:
+    """Every address below the site's root that is promised to stay."""
+    translated = [
+        (str(page.matter.get("id")), page.language) for page in base.pages if page.translates
+    ]
+    return linking.published((one.matter for one in base.articles), translated)
 
 
 def _recorded_failures(base: Base) -> Iterator[tuple[Article, Snippet, Row]]:

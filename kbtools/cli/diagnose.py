@@ -1,0 +1,177 @@
+"""Commands from a log to an article: `diagnose`, `link`, `score`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+import msgspec
+
+from kbtools import linking
+from kbtools.article import FrontMatter
+from kbtools.cli.base import found, main
+from kbtools.config import KnowledgeBase, Unreadable
+
+ENDS = 8 * 1024 * 1024
+"""Bytes read of the beginning and of the end of a log: more than the matcher looks at."""
+
+INDEX = click.option(
+    "--index",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    envvar="KBTOOLS_INDEX",
+    help="The api/v1/signatures.json of a site, instead of a knowledge base.",
+)
+
+
+@main.command()
+@click.argument("file", type=click.File("rb"), default="-")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--reply", "as_reply", is_flag=True, help="A comment for an issue tracker.")
+@click.option("--top", type=click.IntRange(1), default=3, show_default=True, metavar="N")
+@INDEX
+@click.pass_context
+def diagnose(
+    ctx: click.Context,
+    file: BinaryIO,
+    as_json: bool,
+    as_reply: bool,
+    top: int,
+    index: Path | None,
+) -> None:
+    """Finds the article for a traceback or a log in FILE, or on standard input.
+
+    Exits with 0 when there is one, 3 when there is none. Nothing leaves this machine.
+    """
+    from kbtools import matching
+    from kbtools.reports import diagnosis
+
+    if as_json and as_reply:
+        raise click.UsageError("--json or --reply, not both")
+    if file is sys.stdin.buffer and sys.stdin.isatty():
+        click.echo("paste the log, then press Ctrl-D", err=True)
+    known = matching.load(Path(ctx.obj), index)
+    answer = matching.Matcher(known).diagnose(both_ends(file))
+    if as_json:
+        few = msgspec.structs.replace(answer, matches=answer.matches[:top])
+        click.echo(msgspec.json.format(msgspec.json.encode(few)))
+    elif as_reply:
+        for match in answer.matches[:1]:
+            if not match.sure:
+                click.echo(f"not sure: {'; '.join(match.surer)}", err=True)
+            seen = f"line {match.line} of the log: `{match.text[:200].replace('`', chr(39))}`"
+            click.echo(linking.reply(match, known.url, known.name, seen), nl=False)
+        if not answer.matches:
+            click.echo("none: there is nothing to reply with", err=True)
+    else:
+        address = {one.id: known.address(one.id) for one in answer.matches}
+        click.echo(diagnosis.diagnosis(answer, top, address))
+    sys.exit(0 if answer.matches else 3)
+
+
+def both_ends(stream: BinaryIO) -> str:
+    """The text of a log of any length, without its middle where it is very long."""
+    head = stream.read(ENDS)
+    tail = b""
+    while chunk := stream.read(ENDS):
+        tail = (tail + chunk)[-ENDS:]
+    return (head + tail).decode("utf-8", "replace")
+
+
+@main.command()
+@click.argument("what", metavar="ID|OWNER/REPO#N|URL", required=False)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["url", "markdown", "reply", "badge", "threads"]),
+    default="url",
+    show_default=True,
+    help="What to print of each article; `threads` are the upstream ones that it names.",
+)
+@click.option("--publish", is_flag=True, help=f"Add every address of today to {linking.LOCK}.")
+@click.pass_context
+def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None:
+    """Prints the permanent link of an article, or those of the articles about a thread.
+
+    Exits with 3 when no article is about that thread.
+    """
+    from kbtools import checks
+
+    settings = found(ctx)
+    base = checks.load(settings)
+    if publish:
+        new = linking.lock(checks.addresses(base), settings)
+        click.echo("\n".join((*new, f"{len(new)} addresses added to {linking.LOCK}")))
+        return
+    if what is None:
+        raise click.UsageError("name an article, a thread or an address; see --help")
+    matters = [one.matter for one in base.articles]
+    named, thread = linking.article_id(what, settings), linking.reference(what)
+    if named:
+        about = tuple(one for one in matters if one.id == named)
+        if not about:
+            raise Unreadable(f"no article `{named}`; kbtools list shows what there is")
+    elif thread:
+        about = linking.about(thread, matters)
+        if not about:
+            click.echo(f"no article is about {thread}", err=True)
+            sys.exit(3)
+    else:
+        raise Unreadable(f"`{what}` is no id, no owner/repo#12 and no address of either")
+    for one in about:
+        click.echo(_as(form, one, settings.knowledge_base))
+
+
+def _as(form: str, one: FrontMatter, base: KnowledgeBase) -> str:
+    if form == "markdown":
+        return linking.markdown(one, base.url)
+    if form == "badge":
+        return linking.badge(one, base.url)
+    if form == "reply":
+        return linking.reply(one, base.url, base.name).rstrip("\n")
+    if form == "threads":
+        threads = [(said.kind, linking.upstream_url(said.reference)) for said in one.upstream]
+        return "\n".join(f"{kind:<8} {address}" for kind, address in threads)
+    return linking.url(one.id, base.url)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), required=False)
+@click.option(
+    "--tail",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Lines that the shortened logs keep. [default: 30]",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@INDEX
+@click.pass_context
+def score(
+    ctx: click.Context, folder: Path | None, tail: int | None, as_json: bool, index: Path | None
+) -> None:
+    """Measures `diagnose` on the logs of FOLDER, or on tests/logs and all recorded output.
+
+    FOLDER holds logs and `expected.toml`, which says of each what it should find.
+    """
+    from kbtools import checks, matching, scoring
+    from kbtools.reports import diagnosis
+
+    settings = found(ctx)
+    matcher = matching.Matcher(matching.load(settings.root, index))
+    sets = {str(folder or "tests/logs"): [*scoring.corpus(folder or settings.root / "tests/logs")]}
+    if folder is None:
+        sets["recorded"] = [*scoring.recorded(checks.load(settings).articles, settings)]
+    for name in tuple(sets):
+        sets[f"{name}, last {tail or 30} lines"] = [
+            scoring.last_lines(case, tail or 30) for case in sets[name]
+        ]
+    given = {name: scoring.answers(cases, matcher) for name, cases in sets.items()}
+    if as_json:
+        scores = {name: scoring.score(answers) for name, answers in given.items()}
+        click.echo(msgspec.json.format(msgspec.json.encode(scores)))
+        return
+    for name, answers in given.items():
+        click.echo(diagnosis.score(name, scoring.score(answers)))
+        for line in diagnosis.wrong(answers):
+            click.echo(line)

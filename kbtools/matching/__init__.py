@@ -1,0 +1,16 @@
+"""A pasted log → the articles it speaks of: `Matcher(index).diagnose(text)`."""
+
+from kbtools.matching.diagnosing import Diagnosis, Match, Matcher
+from kbtools.matching.index import Entry, Index, index_of, load, of_base, settings_of
+
+__all__ = [
+    "Diagnosis",
+    "Entry",
+    "Index",
+    "Match",
+    "Matcher",
+    "index_of",
+    "load",
+    "of_base",
+    "settings_of",
+]

@@ -1,0 +1,255 @@
+"""A log and an index → ranked articles, or none."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import ahocorasick_rs
+import msgspec
+
+from kbtools.article import Signature
+from kbtools.judging import pattern
+from kbtools.matching.index import Entry, Index
+from kbtools.matching.log import Log
+from kbtools.matching.versions import as_toolchain, versions_of
+from kbtools.toolchain import Missing, Toolchain, Undecided, is_affected
+
+LINES, CHARACTERS = 8, 4000
+"""How far around its literal a signature's regex may reach."""
+PLACES = 12
+"""Of how many occurrences of a literal: half of them the first, half the last."""
+TELLING = 20
+"""Characters that a literal needs to be sure of itself without a regex."""
+
+ERROR = (
+    r"(?:^|[\s\]\[(:;'\"|.])(?:\w*(?:Error|Exception|Unsupported|OutOfResources)(?:Group)?"
+    r"|[Ee]rror|ERROR|fatal|Fatal|FATAL|failed|FAILED|terminate called|Assertion|assertion)\b"
+    r"|error:|Error \[|=========|what\(\):|undefined symbol|cannot open shared object"
+)
+WARNING = r"(?:Warning\b|\bwarnings?\b|\bWARN(?:ING)?\b)"
+CODE = (
+    r"^(?:raise \w|assert |#(?!\d)|//|/\*|\* |\"\"\"|'''|return |print\(|def |class |import "
+    r"|(?:el)?if |from \w+ import |with pytest\.raises|TORCH_CHECK|printf\("
+    r"|[\w.]+\.(?:debug|info|warning|error|exception|critical|warn|check|assert\w*)\()"
+)
+"""A line that is a program's source, as tracebacks show it, not what a program said."""
+FRAME = r"^\s*(?:File \".*\", line \d+|\S+\.py:\d+: in |[\w./<>-]+\.py:\d+:? (?:in )?\w*)"
+
+_error, _warning, _code, _frame = (
+    re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME)
+)
+
+
+Answer = Literal["affected", "not affected", "unknown"]
+
+
+class Match(msgspec.Struct, frozen=True):
+    """An article whose failure a log shows, and how that is known."""
+
+    id: str
+    title: str
+    summary: str
+    line: int
+    """Of the log, from 1."""
+    text: str
+    """That line."""
+    signature: str
+    """What matched: the regular expression, or the literal."""
+    affected: Answer
+    """On the versions that the log shows."""
+    because: str
+    sure: bool
+    """Nothing speaks against it: good enough to answer with nobody looking."""
+    surer: tuple[str, ...] = ()
+    """What would make it surer."""
+    retired: bool = False
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """The articles that a log speaks of, best first; none is an answer, too."""
+
+    matches: tuple[Match, ...]
+    versions: dict[str, str]
+    """Name → version, as the log shows them."""
+    lines: int
+    """Of the log, as far as it was looked at."""
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A signature of an article at a place of a log, ranked: the smaller the better."""
+
+    entry: Entry
+    signature: Signature
+    at: int
+    kind: int
+    """0: in what reads as an error, 1: in other output, 2: in a warning."""
+    near: int
+    """0: its `near` occurs, 1: it has none, 2: it does not occur."""
+
+    @property
+    def strength(self) -> tuple[object, ...]:
+        """Which hit of one article speaks best for it."""
+        return self.signature.wraps, self.kind, self.near, self.signature.regex is None, self.at
+
+
+class Matcher:
+    """Finds the articles of one index in any number of logs."""
+
+    def __init__(self, index: Index) -> None:
+        owners: dict[str, list[tuple[Entry, Signature]]] = defaultdict(list)
+        for entry in index.articles:
+            for signature in entry.signatures:
+                owners[signature.literal].append((entry, signature))
+        self._owners = tuple(map(tuple, owners.values()))
+        self._literals = ahocorasick_rs.AhoCorasick(list(owners))
+
+    def diagnose(self, raw: str) -> Diagnosis:
+        """The articles whose failure a log shows, best first.
+
+        What wraps other failures ranks below them, what the reader's versions rule out below
+        that; then an error counts more than a warning, of two errors the first more (what follows
+        may be its consequence), and of two that print the same line the one whose `near` occurs.
+        """
+        log = Log(raw)
+        versions = versions_of(log.text)
+        toolchain = as_toolchain(versions)
+        best: dict[str, Hit] = {}
+        for hit in self._hits(log):
+            known = best.get(hit.entry.id)
+            if known is None or hit.strength < known.strength:
+                best[hit.entry.id] = hit
+        answers = {name: _affected(hit.entry, toolchain) for name, hit in best.items()}
+        ranked = sorted(best.values(), key=lambda hit: _rank(hit, answers[hit.entry.id][0], log))
+        matches = tuple(
+            _match(hit, answers[hit.entry.id], log, ranked, place)
+            for place, hit in enumerate(ranked)
+        )
+        return Diagnosis(matches, versions, log.number_of(len(log.text)))
+
+    def _hits(self, log: Log) -> Iterator[Hit]:
+        places: dict[int, list[int]] = defaultdict(list)
+        for literal, start, _ in self._literals.find_matches_as_indexes(log.text, overlapping=True):
+            places[literal].append(start)
+        near: dict[str, bool] = {}
+        for literal, found in places.items():
+            half = PLACES // 2
+            ends = found if len(found) <= PLACES else found[:half] + found[-half:]
+            for entry, signature in self._owners[literal]:
+                for at in ends:
+                    place = _place(signature, at, log)
+                    if place is None or _is_code(log, place):
+                        continue
+                    kind = _kind(log, place)
+                    yield Hit(entry, signature, place, kind, _near(signature, log, near))
+
+
+def _place(signature: Signature, at: int, log: Log) -> int | None:
+    """Where a signature whose literal is there speaks of its failure."""
+    if signature.regex is None:
+        return at
+    around = log.around(at, LINES, CHARACTERS)
+    return at if pattern(signature.regex).search(around) else None
+
+
+def _near(signature: Signature, log: Log, known: dict[str, bool]) -> int:
+    if signature.near is None:
+        return 1
+    if signature.near not in known:
+        known[signature.near] = pattern(signature.near).search(log.text) is not None
+    return 0 if known[signature.near] else 2
+
+
+def _kind(log: Log, at: int) -> int:
+    """What the line reads as; what stands before a program's own line may say it, too."""
+    said = log.excerpt(at)
+    if _error.search(said) or _error.search(log.shown[log.index_of(at)][:200]):
+        return 0
+    return 2 if _warning.search(said) else 1
+
+
+def _is_code(log: Log, at: int) -> bool:
+    """Whether a line is source that a traceback shows."""
+    return bool(_code.search(log.excerpt(at)) or _frame.search(log.line(log.index_of(at) - 1)))
+
+
+def _rank(hit: Hit, affected: str, log: Log) -> tuple[object, ...]:
+    """Of two that print the same line, the one whose context is there comes first."""
+    return (
+        hit.signature.wraps,
+        affected == "not affected",
+        hit.kind,
+        log.index_of(hit.at),
+        hit.near,
+        hit.signature.regex is None,
+        -len(hit.signature.literal),
+        hit.entry.id,
+    )
+
+
+def _affected(entry: Entry, toolchain: Toolchain) -> tuple[Answer, str]:
+    """Whether the reader's versions are affected, and why."""
+    if not entry.affected:
+        return "affected", "it fails on every version"
+    claimed = " or ".join(
+        " and ".join(f"{name} {span}" for name, span in one.items()) for one in entry.affected
+    )
+    answer = is_affected(entry.affected, toolchain)
+    if isinstance(answer, Missing):
+        return "unknown", f"{claimed} is; the log shows no version of {answer.name}"
+    if isinstance(answer, Undecided):
+        return "unknown", f"{claimed} is; {answer.reason}"
+    if not answer and any("gpus" in one for one in entry.affected):
+        return "unknown", f"{claimed} is; a log does not show how many GPUs there are"
+    names = {name for one in entry.affected for name in one}
+    shown = ", ".join(f"{name} {toolchain.version(name)}" for name in sorted(names))
+    return ("affected" if answer else "not affected"), f"{claimed} is; the log shows {shown}"
+
+
+def _match(
+    hit: Hit, answer: tuple[Answer, str], log: Log, ranked: Sequence[Hit], place: int
+) -> Match:
+    entry, signature = hit.entry, hit.signature
+    doubts = tuple(_doubts(hit, answer, log, ranked))
+    telling = signature.regex is not None or len(signature.literal) >= TELLING
+    return Match(
+        id=entry.id,
+        title=entry.title,
+        summary=entry.summary,
+        line=log.number_of(hit.at),
+        text=log.excerpt(hit.at).strip(),
+        signature=signature.regex or signature.literal,
+        affected=answer[0],
+        because=answer[1],
+        sure=place == 0 and hit.kind == 0 and telling and not doubts and not entry.retired,
+        surer=(*doubts, *_wishes(entry, answer)),
+        retired=entry.retired,
+    )
+
+
+def _doubts(hit: Hit, answer: tuple[Answer, str], log: Log, ranked: Sequence[Hit]) -> Iterator[str]:
+    """What speaks against it."""
+    if hit.signature.wraps:
+        yield "other failures print this text, too: look for the first error above it"
+    if answer[0] == "not affected":
+        yield f"the versions in the log are not affected ({answer[1]})"
+    line = log.index_of(hit.at)
+    alike = [
+        other.entry.id
+        for other in ranked
+        if other is not hit and log.index_of(other.at) == line and other.near <= hit.near
+    ]
+    if alike:
+        yield f"{' and '.join(alike)} prints the same line: its Symptom tells them apart"
+    elif hit.entry.confusable and hit.near == 2:
+        rest = " and ".join(hit.entry.confusable)
+        yield f"{rest} may print this, too: its Symptom tells them apart"
+
+
+def _wishes(entry: Entry, answer: tuple[Answer, str]) -> Iterator[str]:
+    """What the log could show more of."""
+    if answer[0] == "unknown":
+        names = sorted({name for one in entry.affected for name in one})
+        yield f"add the version of {' and '.join(names)} (the output of `pip list`, say)"

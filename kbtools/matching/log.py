@@ -1,0 +1,121 @@
+"""A pasted log → text in which a failure reads as the program printed it.
+
+The patterns of this file are valid for Python and for JavaScript, and are exported with the index:
+the site's box cleans a log with the very same ones (`assets/matching.js`).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cached_property
+
+HEAD, TAIL = 500_000, 1_500_000
+"""Characters that are looked at, of the beginning and of the end: a failure is at one of them."""
+LINES = 60_000
+"""Lines that are looked at, the first third and the last two."""
+
+NOISE = (
+    # escape sequences: CSI, OSC (terminated or not), and two-character ones
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_]|)"
+    # the same, written out by what captured them: `\x1b[31m`, `\u001b[0m`, `#033[1m`, `^[[0m`
+    r"|(?:\\x1b|\\u001b|\\033|\\e|#033|\^\[)\[[0-9;]{0,20}[mK]"
+    # what is left of a colour whose escape character was lost in copying
+    r"|\[[0-9]{1,3}(?:;[0-9]{1,3}){0,5}m"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\ufeff]"
+)
+"""What is taken out of a log wherever it stands."""
+
+PREFIXES = (
+    r"[ \t]+",
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?= |\]|:|\t)",
+    r"\d\d[-/]\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?= |\])",
+    r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?= )",
+    r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
+    r" \S{1,80} \S{1,80}:(?= )",  # syslog
+    r"\[[EWIFCVD]?\d{4,6} \d\d:\d\d:\d\d[^\]\n]{0,120}\]",  # c10: [W1121 10:00:00.1 File.cpp:1]
+    r"[EWIFCVD]\d{4} \d\d:\d\d:\d\d[.\d]* [^\]\n]{0,120}\]",  # glog: E1121 10:00:00.1 12 api.py:1]
+    r"\[(?:rank|default|trainer|worker|DP|TP|PP|EP)_?\d{0,5}\]:?",
+    r"(?:rank|Rank|RANK) ?\d{1,5}:",
+    r"\((?:[A-Za-z_][\w.:-]{0,60} )?(?:pid|ip|rank|actor_id)=[^)\n]{1,120}\)",  # vLLM, Ray
+    r"\((?:EngineCore|Worker|APIServer|raylet)[\w.:-]{0,60}\)",
+    r"\[[\w./-]{1,60}\.(?:py|cc|cpp|cu|h):\d{1,6}\]:?",
+    r"\[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE)\]?(?=[ :|\]\t])"
+    r"(?::[\w.]{1,60}:)?:?",
+    r"##\[(?:error|warning|group|debug)\]",
+    r"#\d{1,4} \d{1,6}\.\d{1,4}(?= )",  # docker build: #12 3.456
+    r"[\w][\w.-]{0,60} {1,20}\|(?= |$)",  # docker compose: app-1  |
+    r"[|│┃>](?= |$)",  # exception groups, rich's boxes, quoted replies
+    r"- (?=\w)",
+    r"E {2,}(?=\S)",  # pytest
+)
+"""What stands before a program's own line: taken off repeatedly, in any order."""
+
+_noise = re.compile(NOISE, re.ASCII)
+_returns = re.compile(r"\r+\n?")
+_prefix = re.compile(f"^(?:{'|'.join(PREFIXES)})+", re.MULTILINE | re.ASCII)
+
+
+class Log:
+    """A log as it was pasted, cleaned.
+
+    `text` is what is matched, `first` the number of lines left out before its middle.
+    """
+
+    def __init__(self, raw: str) -> None:
+        kept, self._gap_at, self._gap = _cut(_returns.sub("\n", raw))
+        cleaned = _noise.sub("", kept).replace("\u00a0", " ").replace('\\"', '"')
+        self.shown = cleaned.split("\n")
+        """Its lines, with what stands before the program's own text."""
+        self.text = _prefix.sub("", cleaned)
+        """Its lines without it."""
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+
+    def index_of(self, offset: int) -> int:
+        """Which of `shown` and of `text`'s lines a place of `text` lies in, from 0."""
+        return bisect_right(self._starts, offset) - 1
+
+    def number_of(self, offset: int) -> int:
+        """The line, from 1, in the log as it was pasted."""
+        index = self.index_of(offset)
+        return index + 1 + (self._gap if index >= self._gap_at else 0)
+
+    def line(self, index: int) -> str:
+        """A line of `text`; empty outside of it."""
+        if not 0 <= index < len(self._starts):
+            return ""
+        end = self._starts[index + 1] - 1 if index + 1 < len(self._starts) else len(self.text)
+        return self.text[self._starts[index] : end]
+
+    def excerpt(self, offset: int, characters: int = 400) -> str:
+        """The line of `text` that a place lies in, or what is near it of a long one."""
+        index = self.index_of(offset)
+        start = self._starts[index]
+        end = self._starts[index + 1] - 1 if index + 1 < len(self._starts) else len(self.text)
+        return self.text[max(start, offset - characters) : min(end, offset + characters)]
+
+    def around(self, offset: int, lines: int, characters: int) -> str:
+        """The lines of `text` around a place, cut to a number of characters on either side."""
+        index = self.index_of(offset)
+        first = self._starts[max(index - lines, 0)]
+        after = index + lines + 1
+        last = self._starts[after] - 1 if after < len(self._starts) else len(self.text)
+        return self.text[max(first, offset - characters) : min(last, offset + characters)]
+
+
+def _cut(text: str) -> tuple[str, int, int]:
+    """What is looked at, the index of its first line after the gap, and the gap in lines."""
+    if len(text) > HEAD + TAIL:
+        head, tail = text[:HEAD], text[-TAIL:]
+        total = text.count("\n")
+    else:
+        lines = text.count("\n")
+        if lines <= LINES:
+            return text, 0, 0
+        head, tail, total = text, "", lines
+    start = head.split("\n", LINES // 3)[: LINES // 3]
+    end = (tail or head).rsplit("\n", LINES - LINES // 3)[1:] or [tail]
+    return "\n".join((*start, *end)), len(start), total + 1 - len(start) - len(end)
