@@ -14,6 +14,7 @@ from kbtools.article import FrontMatter
 from kbtools.config import Config
 
 LOCK = "published.txt"
+HEAD = "# Every address ever published, kept for ever; written by: kbtools link --publish"
 
 _REFERENCE = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:#([1-9]\d*)|@([0-9a-f]{7,40}))")
 _THREAD = re.compile(
@@ -140,13 +141,14 @@ def published(
         yield path(article, language)
 
 
-def locked(config: Config) -> tuple[str, ...]:
-    """The addresses that were ever published; none where there is no file yet."""
+def locked(config: Config) -> dict[str, int]:
+    """The addresses that were ever published, and the line each stands on; none without a file."""
     try:
         text = (config.root / LOCK).read_text("utf-8")
     except FileNotFoundError:
-        return ()
-    return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
+        return {}
+    lines = enumerate(text.splitlines(), 1)
+    return {line: number for number, line in lines if line and not line.startswith("#")}
 
 
 def lock(addresses: Iterable[str], config: Config) -> tuple[str, ...]:
@@ -154,9 +156,8 @@ def lock(addresses: Iterable[str], config: Config) -> tuple[str, ...]:
     known = set(locked(config))
     new = sorted(set(addresses) - known)
     if new:
-        head = "# Every address ever published, kept for ever; written by: kbtools link --publish\n"
         file = config.root / LOCK
         beside = Path(f"{file}.new")
-        beside.write_text(head + "".join(f"{one}\n" for one in sorted(known | set(new))), "utf-8")
+        beside.write_text("\n".join((HEAD, *sorted(known | {*new}))) + "\n", "utf-8")
         beside.replace(file)
     return tuple(new)

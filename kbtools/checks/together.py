@@ -139,13 +139,13 @@ def kb307_published_address(base: Base) -> Iterator[Problem]:
     today = set(addresses(base))
     for lost in (one for one in locked if one not in today):
         yield Problem(
-            Place(linking.LOCK),
+            Place(linking.LOCK, locked[lost]),
             "",
             f"`{lost}` was published and is no longer there",
             "retire an article, never delete it; keep a thread that it named as `related`",
             lost,
         )
-    new = sorted(today - set(locked))
+    new = sorted(today - locked.keys())
     if new:
         more = f" and {len(new) - 1} more" if len(new) > 1 else ""
         yield Problem(
@@ -153,6 +153,7 @@ def kb307_published_address(base: Base) -> Iterator[Problem]:
             "",
             f"`{new[0]}`{more} is not in the list of published addresses",
             "run: kbtools link --publish",
+            linking.HEAD,
         )
 
 

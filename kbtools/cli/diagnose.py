@@ -102,7 +102,9 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
     base = checks.load(settings)
     if publish:
         new = linking.lock(checks.addresses(base), settings)
-        click.echo("\n".join((*new, f"{len(new)} addresses added to {linking.LOCK}")))
+        click.echo(
+            "\n".join((*new, f"{len(new)} address{'es' * (len(new) != 1)} added to {linking.LOCK}"))
+        )
         return
     if what is None:
         raise click.UsageError("name an article, a thread or an address; see --help")

@@ -17,12 +17,15 @@ from kbtools.matching.log import Log
 from kbtools.matching.versions import as_toolchain, versions_of
 from kbtools.toolchain import Missing, Toolchain, Undecided, is_affected
 
-LINES, CHARACTERS = 8, 4000
+LINES, CHARACTERS = 16, 4000
 """How far around its literal a signature's regex may reach."""
 PLACES = 12
 """Of how many occurrences of a literal: half of them the first, half the last."""
 TELLING = 20
 """Characters that a literal needs to be sure of itself without a regex."""
+
+JOINTS = ("", " ")
+"""Where nothing is found, lines are joined: a terminal or a formatter may have broken them."""
 
 ERROR = (
     r"(?:^|[\s\]\[(:;'\"|.])(?:\w*(?:Error|Exception|Unsupported|OutOfResources)(?:Group)?"
@@ -116,11 +119,12 @@ class Matcher:
         log = Log(raw)
         versions = versions_of(log.text)
         toolchain = as_toolchain(versions)
-        best: dict[str, Hit] = {}
-        for hit in self._hits(log):
-            known = best.get(hit.entry.id)
-            if known is None or hit.strength < known.strength:
-                best[hit.entry.id] = hit
+        best = self._best(log)
+        for joint in JOINTS:
+            if not best:
+                broken = Log(raw, joint)
+                best = self._best(broken)
+                log = broken if best else log
         answers = {name: _affected(hit.entry, toolchain) for name, hit in best.items()}
         ranked = sorted(best.values(), key=lambda hit: _rank(hit, answers[hit.entry.id][0], log))
         matches = tuple(
@@ -128,6 +132,15 @@ class Matcher:
             for place, hit in enumerate(ranked)
         )
         return Diagnosis(matches, versions, log.number_of(len(log.text)))
+
+    def _best(self, log: Log) -> dict[str, Hit]:
+        """For each article that a log speaks of, the hit that speaks best for it."""
+        best: dict[str, Hit] = {}
+        for hit in self._hits(log):
+            known = best.get(hit.entry.id)
+            if known is None or hit.strength < known.strength:
+                best[hit.entry.id] = hit
+        return best
 
     def _hits(self, log: Log) -> Iterator[Hit]:
         places: dict[int, list[int]] = defaultdict(list)

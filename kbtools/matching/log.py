@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cached_property
+from itertools import accumulate
 
 HEAD, TAIL = 500_000, 1_500_000
 """Characters that are looked at, of the beginning and of the end: a failure is at one of them."""
@@ -29,13 +29,15 @@ NOISE = (
 PREFIXES = (
     r"[ \t]+",
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?= |\]|:|\t)",
+    r"std(?:out|err) [FP](?= )",  # Kubernetes, after a timestamp
     r"\d\d[-/]\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?= |\])",
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?= )",
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
     r" \S{1,80} \S{1,80}:(?= )",  # syslog
     r"\[[EWIFCVD]?\d{4,6} \d\d:\d\d:\d\d[^\]\n]{0,120}\]",  # c10: [W1121 10:00:00.1 File.cpp:1]
-    r"[EWIFCVD]\d{4} \d\d:\d\d:\d\d[.\d]* [^\]\n]{0,120}\]",  # glog: E1121 10:00:00.1 12 api.py:1]
+    r"[EWIFCVD]\d{4} \d\d:\d\d:\d\d[.\d]* [^\]\n]{0,300}\]",  # glog: E1121 10:00:00.1 12 api.py:1]
     r"\[(?:rank|default|trainer|worker|DP|TP|PP|EP)_?\d{0,5}\]:?",
+    r"\[\d{1,4}/\d{1,4}\](?= )",  # Dynamo: [0/8]
     r"(?:rank|Rank|RANK) ?\d{1,5}:",
     r"\((?:[A-Za-z_][\w.:-]{0,60} )?(?:pid|ip|rank|actor_id)=[^)\n]{1,120}\)",  # vLLM, Ray
     r"\((?:EngineCore|Worker|APIServer|raylet)[\w.:-]{0,60}\)",
@@ -59,20 +61,23 @@ _prefix = re.compile(f"^(?:{'|'.join(PREFIXES)})+", re.MULTILINE | re.ASCII)
 class Log:
     """A log as it was pasted, cleaned.
 
-    `text` is what is matched, `first` the number of lines left out before its middle.
+    `text` is what is matched. `joint` stands between its lines: a newline; or nothing, for a log
+    that was broken at the width of a terminal; or a blank, for one that was broken between words.
     """
 
-    def __init__(self, raw: str) -> None:
+    def __init__(self, raw: str, joint: str = "\n") -> None:
         kept, self._gap_at, self._gap = _cut(_returns.sub("\n", raw))
         cleaned = _noise.sub("", kept).replace("\u00a0", " ").replace('\\"', '"')
         self.shown = cleaned.split("\n")
         """Its lines, with what stands before the program's own text."""
-        self.text = _prefix.sub("", cleaned)
+        lines = _prefix.sub("", cleaned).split("\n")
+        if joint == " ":
+            lines = [line.strip() for line in lines]
+        self.text = joint.join(lines)
         """Its lines without it."""
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+        self._joint = len(joint)
+        ends = accumulate(len(line) + self._joint for line in lines)
+        self._starts = [0, *ends][: len(lines)]
 
     def index_of(self, offset: int) -> int:
         """Which of `shown` and of `text`'s lines a place of `text` lies in, from 0."""
@@ -87,23 +92,25 @@ class Log:
         """A line of `text`; empty outside of it."""
         if not 0 <= index < len(self._starts):
             return ""
-        end = self._starts[index + 1] - 1 if index + 1 < len(self._starts) else len(self.text)
-        return self.text[self._starts[index] : end]
+        return self.text[self._starts[index] : self._end(index)]
 
     def excerpt(self, offset: int, characters: int = 400) -> str:
         """The line of `text` that a place lies in, or what is near it of a long one."""
         index = self.index_of(offset)
-        start = self._starts[index]
-        end = self._starts[index + 1] - 1 if index + 1 < len(self._starts) else len(self.text)
+        start, end = self._starts[index], self._end(index)
         return self.text[max(start, offset - characters) : min(end, offset + characters)]
 
     def around(self, offset: int, lines: int, characters: int) -> str:
         """The lines of `text` around a place, cut to a number of characters on either side."""
         index = self.index_of(offset)
         first = self._starts[max(index - lines, 0)]
-        after = index + lines + 1
-        last = self._starts[after] - 1 if after < len(self._starts) else len(self.text)
+        last = self._end(min(index + lines, len(self._starts) - 1))
         return self.text[max(first, offset - characters) : min(last, offset + characters)]
+
+    def _end(self, index: int) -> int:
+        if index + 1 < len(self._starts):
+            return self._starts[index + 1] - self._joint
+        return len(self.text)
 
 
 def _cut(text: str) -> tuple[str, int, int]:

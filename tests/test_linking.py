@@ -1,0 +1,96 @@
+"""Links: ids, permanent addresses, upstream threads, replies."""
+
+from __future__ import annotations
+
+import pytest
+from bases import Base, fence
+
+from kbtools import linking
+from kbtools.article import FrontMatter, Signature, Upstream
+from kbtools.config import Config, KnowledgeBase
+
+CONFIG = Config(knowledge_base=KnowledgeBase(name="failures", prefix="KB"))
+ONE = FrontMatter(
+    id="KB0002",
+    title="operand #1 <does> `not` dominate",
+    summary="Upgrade.",
+    components=("triton",),
+    stage="runtime",
+    severity="blocks",
+    signatures=(Signature("dominate"),),
+    upstream=(Upstream(report="fla-org/flash-linear-attention#97"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a/b#97", "a/b#97"),
+        ("https://github.com/a/b/issues/97#issuecomment-1", "a/b#97"),
+        ("https://github.com/a/b/pull/97/files", "a/b#97"),
+        ("https://github.com/a/b/commit/1a2b3c4d", "a/b@1a2b3c4d"),
+        ("https://example.org/a/b/issues/97", None),
+        ("a/b#0", None),
+        ("97", None),
+    ],
+)
+def test_reference(text: str, expected: str | None) -> None:
+    """A thread is named by its short form or by any address of its page."""
+    assert linking.reference(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("KB0002", "KB0002"),
+        ("https://kb.example/kb/KB0002/", "KB0002"),
+        ("https://kb.example/zh/KB0002/#fix", "KB0002"),
+        ("KB2", None),
+        ("see KB0002", None),
+    ],
+)
+def test_article_id(text: str, expected: str | None) -> None:
+    """An article is named by its id or by its address."""
+    assert linking.article_id(text, CONFIG) == expected
+
+
+def test_both_ways() -> None:
+    """From a thread to its articles, whatever the case of its letters, and back."""
+    assert linking.about("FLA-org/flash-linear-attention#97", [ONE]) == (ONE,)
+    assert linking.about("fla-org/flash-linear-attention#9", [ONE]) == ()
+    thread = ONE.upstream[0].reference
+    assert linking.upstream_url(thread).endswith("fla-org/flash-linear-attention/issues/97")
+    assert linking.thread_path(thread) == "issues/fla-org/flash-linear-attention/97/"
+
+
+def test_markdown_of_a_hostile_title() -> None:
+    """Nothing in a title is Markdown or HTML in a reply."""
+    said = linking.reply(ONE, "https://kb.example/kb/", "failures")
+    assert r"KB0002: operand \#1 \<does\> \`not\` dominate](https://kb.example/kb/KB0002/)" in said
+    assert "kbtools verify KB0002" in said
+
+
+def test_published_addresses_only_grow(base: Base) -> None:
+    """`link --publish` adds what is new and removes nothing; `check` speaks of what is lost."""
+    failing = fence("python repro", "raise ValueError('the failure')")
+    base.article(failing, fence("python fix", "pass"))
+    assert "1 address added" in base.kbtools("link", "--publish").out
+    assert "0 addresses added" in base.kbtools("link", "--publish").out
+    assert base.kbtools("check").code == 0
+    file = base.root / linking.LOCK
+    file.write_text(file.read_text("utf-8") + "KB0009/\n", "utf-8")
+    checked = base.kbtools("check")
+    assert checked.code == 1
+    assert "published.txt:3: KB307 `KB0009/` was published" in checked.out + checked.err
+
+
+def test_the_command(base: Base) -> None:
+    """`link` answers with 0, with 3 for a thread that no article names, with 2 for neither."""
+    thread = "upstream:\n  - {report: example/thing#7}"
+    base.article(fence("python repro", "raise ValueError('the failure')"), matter=thread)
+    assert base.kbtools("link", "https://github.com/example/thing/issues/7").out == "/KB0001/\n"
+    shown = base.kbtools("link", "KB0001", "--format", "threads").out
+    assert shown == "report   https://github.com/example/thing/issues/7\n"
+    assert base.kbtools("link", "example/thing#8").code == 3
+    assert base.kbtools("link", "what").code == 2
+    assert base.kbtools("link", "KB0007").code == 2
