@@ -89,13 +89,18 @@ def record(folder: Path, article: str, row: Row, locks: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{folder.name}-{article}.lock"):
         kept = {old.key: old for old in read(folder, article)}
-        if row.key in kept and kept[row.key].when > row.when:
+        if row.key in kept and _newer(kept[row.key], row):
             return
         kept[row.key] = row
         ordered = sorted(kept.values(), key=lambda r: (r.snippet, r.toolchain.label, *r.key))
         _replace(
             file_of(folder, article), b"".join(msgspec.json.encode(r) + b"\n" for r in ordered)
         )
+
+
+def _newer(one: Row, other: Row) -> bool:
+    """Whether a row counts before another of its key: of two of one second, whatever the order."""
+    return (one.when, msgspec.json.encode(one)) > (other.when, msgspec.json.encode(other))
 
 
 def _replace(file: Path, content: bytes) -> None:

@@ -28,7 +28,7 @@ LAYERS = (
     {"judging", "evidence", "environments"},
     {"linking", "state", "building_install"},
     {"matching"},
-    {"checks", "building", "matrix", "scoring"},
+    {"checks", "building", "matrix", "scoring", "sharding", "merging"},
     {"verifying"},
     {"reports", "bisecting"},
     {"site", "pytest_plugin"},

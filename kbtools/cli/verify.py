@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Instead of what configuration and fences say.",
 )
+@click.option(
+    "--shard",
+    metavar="N/OF",
+    help="Only this part of the snippets, as in 2/8: balanced by recorded seconds, and stable when"
+    " articles are added.",
+)
 @click.option("--fail-fast", is_flag=True, help="Stop at the first red verdict.")
 @click.option("--record", is_flag=True, help="Write what was seen to evidence/.")
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON to FILE, or to - .")
@@ -69,6 +75,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
     base = checks.load(found(ctx))
     readable, problems = checks.readable(base)
     chosen, only, refused = select(base, readable, problems, articles)
+    mine = part_of(base, chosen, given["shard"])
     roles = [Role(role) for role in given["roles"]] or list(Role)
     options = Options(
         jobs=given["jobs"],
@@ -93,6 +100,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
             task
             for task in plan(chosen, toolchain, where.name, roles)
             if not only or task.snippet.name in only or task.article.id in only
+            if mine is None or task.snippet.name in mine
         ]
         started = time.monotonic()
         results, interrupted = run_all(base.config, where.python, tasks, options, given)
@@ -136,6 +144,20 @@ def select(
             only.add(word if is_snippet else one.id)
             chosen += [one] if one not in chosen else []
     return chosen, only, [p for p in problems if p.place.path in paths]
+
+
+def part_of(base: Base, chosen: Sequence[Article], shard: str | None) -> set[str] | None:
+    """The names of the snippets of a shard; None where all are to be run."""
+    from kbtools import sharding
+
+    if shard is None:
+        return None
+    try:
+        wanted = sharding.parse(shard)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--shard") from error
+    snippets = [snippet for one in chosen for snippet in one.snippets]
+    return sharding.part(snippets, wanted, sharding.recorded_seconds(chosen, base.config))
 
 
 def run_all(

@@ -1,0 +1,104 @@
+"""A run in parts: all of it, nothing twice, balanced, stable, and the same evidence."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from bases import Base, fence
+
+from kbtools import sharding
+from kbtools.article import ALWAYS, Keys, Place, Role, Snippet
+from kbtools.sharding import Shard
+
+
+def snippet(article: int, number: int) -> Snippet:
+    """A snippet of an article with that number."""
+    name = f"KB{article:04}"
+    place = Place(f"kb/{name}-x.md", 10 * number)
+    return Snippet(name, f"r{number}", Role.REPRO, "python", "", place, Keys(), ALWAYS)
+
+
+def parts(snippets: list[Snippet], of: int, seconds: dict[str, float]) -> list[set[str]]:
+    """The names of every shard."""
+    return [sharding.part(snippets, Shard(n, of), seconds) for n in range(1, of + 1)]
+
+
+SNIPPETS = [snippet(article, number) for article in range(1, 61) for number in range(1, 8)]
+RANDOM = random.Random(4)
+SECONDS = {one.name: RANDOM.choice([0.2, 0.5, 1, 3, 9, 30]) for one in SNIPPETS}
+
+
+def test_every_snippet_is_in_one_shard() -> None:
+    """The shards together are the whole, and none overlaps another, in whatever order given."""
+    found = parts(SNIPPETS, 8, SECONDS)
+    assert sum(map(len, found)) == len(SNIPPETS) == len(set().union(*found))
+    assert parts(SNIPPETS[::-1], 8, SECONDS) == found
+
+
+def test_balanced() -> None:
+    """By recorded seconds no shard takes a third more than the mean."""
+    loads = [sum(SECONDS[name] for name in one) for one in parts(SNIPPETS, 8, SECONDS)]
+    assert max(loads) < 4 / 3 * sum(loads) / len(loads)
+
+
+def test_stable() -> None:
+    """An article that is added moves no snippet to another shard; nor does a little more time."""
+    before = parts(SNIPPETS, 8, SECONDS)
+    after = parts([*SNIPPETS, *(snippet(61, n) for n in range(1, 8))], 8, SECONDS)
+    assert all(one <= other for one, other in zip(before, after, strict=True))
+    longer = {name: seconds * 1.02 for name, seconds in SECONDS.items() if seconds not in (0.5, 1)}
+    assert parts(SNIPPETS, 8, {**SECONDS, **longer}) == before
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "2", "1/0", "a/b", "-1/2", "1/2/3"])
+def test_no_part(text: str) -> None:
+    """What is no part of a whole is refused."""
+    with pytest.raises(ValueError, match="no part"):
+        sharding.parse(text)
+
+
+def comparable(folder: Path) -> dict[str, list[object]]:
+    """Evidence without what no two runs agree on: times and memory."""
+    found: dict[str, list[object]] = {}
+    for file in sorted(folder.glob("*.jsonl")):
+        rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+        for row in rows:
+            row.pop("when")
+            row["outcome"].pop("seconds")
+            row["outcome"].pop("peak_mib")
+        found[file.name] = rows
+    return found
+
+
+def test_shards_merged_are_the_whole_run(base: Base, tmp_path: Path) -> None:
+    """Eight shards merged in any order give the evidence of one run, times aside."""
+    for number in range(1, 6):
+        base.article(
+            fence("python repro", f"print({number}); raise ValueError('the failure')"),
+            fence("python fix", f"print({number})"),
+            fence("python practice", f"x = {number}"),
+            number=number,
+        )
+    evidence = base.root / "evidence"
+    assert base.verify("--record", "--all").code == 0
+    whole = comparable(evidence)
+    assert sum(map(len, whole.values())) == 15
+    shutil.rmtree(evidence)
+    folders = []
+    for number in range(1, 9):
+        assert base.verify("--record", "--all", "--shard", f"{number}/8").code in (0, 3)
+        if evidence.exists():
+            folders.append(shutil.move(evidence, tmp_path / f"shard{number}"))
+    random.Random(1).shuffle(folders)
+    merged = base.kbtools("evidence", "merge", *map(str, folders))
+    assert merged.code == 0, merged.err
+    assert "15 rows taken, 15 of them new" in merged.out
+    assert comparable(evidence) == whole
+    content = {file.name: file.read_bytes() for file in evidence.iterdir()}
+    again = base.kbtools("evidence", "merge", *map(str, reversed(folders)))
+    assert "0 of them new" in again.out
+    assert {file.name: file.read_bytes() for file in evidence.iterdir()} == content
