@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -72,6 +73,8 @@ class Executor:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
+        # a folder that was mounted in a namespace takes milliseconds to be gone: nobody waits
+        self._sweeper = ThreadPoolExecutor(1, "sweeper")
         self.ready: dict[str, Any] = {}
         """What the zygote said when it was ready."""
 
@@ -105,6 +108,7 @@ class Executor:
             process = self._process
         if process is not None:
             _end(process)
+        self._sweeper.shutdown(cancel_futures=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, run: Run) -> Outcome:
@@ -120,7 +124,8 @@ class Executor:
         try:
             return self._outcome(run, reply, scratch)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            with suppress(RuntimeError):  # closed meanwhile, and the whole folder with it
+                self._sweeper.submit(shutil.rmtree, scratch, ignore_errors=True)
 
     def _ask(self, run: Run) -> tuple[dict[str, Any], Path]:
         number = next(self._numbers)

@@ -5,13 +5,19 @@ Loaded by the zygote for its forks, and run by a fresh interpreter for the snipp
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+
+# used in every fork: imported there, they would be half of what a small snippet costs
+import tempfile
+import threading
 import types
 
 TOLD = 200
@@ -49,10 +55,6 @@ def become_snippet(request: dict) -> None:
         if tool and not shutil.which(tool[0]):
             raise FileNotFoundError("%s is not on the PATH" % tool[0])
         os.execvpe((tool + words)[0], tool + words, os.environ)
-    import atexit
-    import tempfile
-    import threading
-
     leave = os._exit  # the snippet may patch it
     atexit._clear()  # those of the preloaded modules: torch's cost 23 ms a child
     if "multiprocessing.util" in sys.modules:  # but this one waits for the snippet's processes
@@ -84,8 +86,6 @@ def end_with_keeper() -> None:
 
 def set_limits(limits: dict) -> None:
     """Address space, file size and processes; no core files."""
-    import resource
-
     wanted = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_AS: limits["memory"],

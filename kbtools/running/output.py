@@ -58,15 +58,25 @@ class Redaction:
         telling = len(host) > 3 and not host.isalpha()
         self._host = re.compile(rf"\b{re.escape(host)}\b") if telling else None
 
-    def with_paths(self, paths: dict[str, str]) -> Callable[[str], str]:
-        """A function that cleans a text, these paths included."""
-        known = {**paths, **self._paths}
         # the longest first: one may lie below another
-        ordered = sorted((p for p in known if len(p) > 1), key=len, reverse=True)
-        pattern = re.compile("|".join(re.escape(p) + r"(?![\w-])" for p in ordered))
+        ordered = sorted((p for p in self._paths if len(p) > 1), key=len, reverse=True)
+        self._pattern = re.compile("|".join(re.escape(p) + r"(?![\w-])" for p in ordered))
+
+    def with_paths(self, paths: dict[str, str]) -> Callable[[str], str]:
+        """A function that cleans a text, these paths included: each of them stands before others.
+
+        They are of one run, and replaced as they are: a pattern for each run costs more than it.
+        """
+        ordered = sorted((p for p in paths if len(p) > 1), key=len, reverse=True)
 
         def clean(text: str) -> str:
-            text = pattern.sub(lambda found: known[found[0]], text)
+            if not text:
+                return text
+            for path in ordered:
+                if path in text:
+                    shown = paths[path].replace("\\", r"\\")
+                    text = re.sub(re.escape(path) + r"(?![\w-])", shown, text)
+            text = self._pattern.sub(lambda found: self._paths[found[0]], text)
             text = SECRET.sub("<redacted>", text)
             return self._host.sub("<host>", text) if self._host else text
 
