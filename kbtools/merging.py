@@ -55,7 +55,9 @@ def files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         found = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
         if not found or not path.exists():
-            raise Unreadable(f"{path}: no evidence here (files as in KB0002.jsonl)")
+            raise Unreadable(
+                f"{path}: no evidence here (files named for an article, ending in .jsonl)"
+            )
         yield from found
 
 
