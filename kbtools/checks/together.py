@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import re2
 
 from kbtools import evidence, linking
-from kbtools.article import Article, Place, Problem, Role, Snippet
+from kbtools.article import Article, Place, Problem, Role, Signature, Snippet
 from kbtools.config import Unreadable
 from kbtools.evidence import Row
 from kbtools.judging import recognises
@@ -82,7 +82,7 @@ def kb304_own_output(base: Base) -> Iterator[Problem]:
     A failure that shows nothing (`fails=timeout`, an exit code) is not asked.
     """
     for one, snippet, row in _recorded_failures(base):
-        if snippet.role is Role.REPRO and _claims(one, row) is False:
+        if snippet.role is Role.REPRO and _shows(one.matter.signatures, row) is False:
             page = base.page_of(one)
             yield page.problem(
                 page.line_of("signatures"),
@@ -107,7 +107,8 @@ def kb305_claims_another(base: Base) -> Iterator[Problem]:
                 or (one.id, other.id) in seen
             ):
                 continue
-            if _claims(one, row):
+            # what wraps others is expected in their output, and ranks below them
+            if _shows((it for it in one.matter.signatures if not it.wraps), row):
                 seen.add((one.id, other.id))
                 page = base.page_of(one)
                 yield page.problem(
@@ -180,10 +181,8 @@ def _recorded_failures(base: Base) -> Iterator[tuple[Article, Snippet, Row]]:
                     yield one, snippet, row
 
 
-def _claims(article: Article, row: Row) -> bool | None:
+def _shows(signatures: Iterable[Signature], row: Row) -> bool | None:
     try:
-        # what wraps others is expected in their output, and ranks below them
-        own = [one for one in article.matter.signatures if not one.wraps]
-        return any(recognises(one, row.outcome.output) for one in own)
+        return any(recognises(one, row.outcome.output) for one in signatures)
     except re2.error:
         return None  # KB201 says so
