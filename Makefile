@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make kb` and `make test`.
-# VENV, PYTHON and TORCH=no (no torch: what needs it is skipped) may be given.
+# VENV, PYTHON, TORCH=no (no torch: what needs it is skipped) and URL (of the site) may be given.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -27,10 +27,10 @@ check: $(VENV)/.kb ## every rule, every article
 	kbtools check
 
 site: $(VENV)/.kb ## the pages, in site/
-	kbtools build
+	kbtools build $(if $(URL),--url $(URL))
 
-serve: site ## the pages, on http://127.0.0.1:8000
-	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8000
+serve: $(VENV)/.kb ## the pages while you write them, on http://127.0.0.1:8000
+	kbtools serve
 
 setup: $(VENV)/.test
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -74,6 +74,26 @@ class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """Shell patterns of distribution names, as in `nvidia-*`."""
 
 
+Colour = Annotated[str, Meta(pattern=r"^#[0-9a-f]{6}$")]
+
+
+class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Table `[site]`: how the site looks, and what stands on it beside the articles."""
+
+    tagline: str = ""
+    """Below the name on the first page, and where the site is described."""
+    colour: Colour = "#0b57d0"
+    """Of links and buttons on a light page, as in `#0b57d0`."""
+    colour_dark: Colour = "#8ab4f8"
+    """The same on a dark page."""
+    licence: str = ""
+    """Of the articles: an address, or a name as SPDX has it."""
+    reference: tuple[Literal["rules", "cli", "api"], ...] = ()
+    """Pages about kbtools itself: the rules, the commands, the modules."""
+    builder: Literal["mkdocs", "properdocs"] = "mkdocs"
+    """What builds HTML of the pages."""
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """A whole `kbtools.toml`, and the folder it stands in."""
 
@@ -81,6 +101,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     article: ArticleForm = ArticleForm()
     run: Running = Running()
     toolchain: ToolchainForm = ToolchainForm()
+    site: Site = Site()
     root: Path = Path()
 
     @property

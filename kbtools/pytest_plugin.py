@@ -1,7 +1,7 @@
 """`pytest kb/`: every snippet is an item, run by the same executor and judged by the same judge.
 
 Only Markdown in the article folder of a knowledge base is collected; everywhere else the plugin
-does nothing and imports nothing of kbtools.
+does nothing and imports nothing of kbtools. `--diagnose` adds articles to the reports of any test.
 """
 
 from __future__ import annotations
@@ -66,9 +66,18 @@ class Benches:
 BENCHES = pytest.StashKey[Benches]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--diagnose` and its setting."""
+    about = "show the article of kbtools that is about a test's failure"
+    parser.getgroup("kbtools").addoption("--diagnose", action="store_true", help=about)
+    parser.addini("kbtools_diagnose", about, type="bool", default=False)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Makes room for the benches of the session."""
     config.stash[BENCHES] = Benches()
+    if config.getoption("diagnose") or config.getini("kbtools_diagnose"):
+        config.pluginmanager.import_plugin("kbtools.pytest_diagnose")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

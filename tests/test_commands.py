@@ -69,7 +69,7 @@ def test_help(name: str) -> None:
         assert all(f" {one} " in text for one in COMMANDS)
 
 
-ANYWHERE = ("init", "rules", "diagnose", "run", "mcp", "answer")
+ANYWHERE = ("init", "rules", "diagnose", "explain", "run", "mcp", "answer")
 """Need no knowledge base around them: one comes with kbtools."""
 
 
@@ -78,9 +78,9 @@ def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
     """Where there is no kbtools.toml, a command exits with 2 and says how to get one."""
     words = {
         "new": ["title"],
-        "explain": ["KB0001"],
         "bisect": ["KB0001", "--package", "numpy"],
         "toolchain": ["list"],
+        "evidence": ["merge", "."],
     }.get(name, [])
     done = kbtools(tmp_path, name, *words)
     assert done.exit_code == 2

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from bases import Base, fence
+
 from kbtools import checks, config
 
 Row = dict[str, Any]

@@ -1,75 +1,284 @@
-"""The first plain site."""
+"""`kbtools build`: its steps, what it refuses, what it leaves when it is interrupted."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bases import Base, fence
+from bases import KBTOOLS, Base, Finished, fence
 
 from kbtools import checks, config
-from kbtools.site.generate import generate
+from kbtools.cli import main
+from kbtools.config import Unreadable
+from kbtools.site import build, searching
 
-pytest.importorskip("mkdocs")
+pytest.importorskip("material")
+pytest.importorskip("pagefind_bin_extended")
 
-MKDOCS = """\
-site_name: a test
-docs_dir: build/pages
-site_dir: site
-plugins: []
-markdown_extensions: [tables, pymdownx.highlight, pymdownx.superfences]
-"""
+FAILS = fence("python repro id=r1", 'raise RuntimeError("the failure")')
+PASSES = fence("python fix id=f1", "assert True")
+TEMPLATES = Path(build.__file__).parent.parent / "templates"
 
 
-def test_a_page_shows_what_was_seen(base: Base) -> None:
-    """The built page has the title, the state, the snippets with verdicts, and the evidence."""
-    base.article(
-        fence("python repro id=r1", 'raise RuntimeError("the failure")'),
-        fence("python fix id=f1", "assert True"),
-    )
-    (base.root / "mkdocs.yml").write_text(MKDOCS, "utf-8")
+def prepared(base: Base) -> Base:
+    """A base with the `mkdocs.yml` that `kbtools init` writes."""
+    text = (TEMPLATES / "mkdocs.yml").read_text("utf-8")
+    (base.root / "mkdocs.yml").write_text(text.replace("@NAME@", "a test"), "utf-8")
+    return base
+
+
+@pytest.fixture(scope="module")
+def built(new_base: Callable[..., Base]) -> Base:
+    """A knowledge base of two articles with evidence, and its site."""
+    base = prepared(new_base())
+    base.article(FAILS, PASSES, number=1, matter="upstream: [{report: a/b#12}]")
+    base.article(FAILS, number=2)
     assert base.verify("--record").code == 0
-    done = base.kbtools("build")
+    done = base.kbtools("build", timeout=120)
     assert done.code == 0, done.err
-    page = (base.root / "site" / "KB0001" / "index.html").read_text("utf-8")
-    for text in ("KB0001: article 1", "State: reproduced", "r1, repro: reproduced", "f1 (fix)"):
-        assert text in page
-    assert "KB0001" in (base.root / "site" / "index.html").read_text("utf-8")
+    return base
 
 
-def test_only_what_changed_is_written(base: Base, tmp_path: Path) -> None:
-    """A second generation writes nothing, an edited article its pages, a deleted one goes."""
-    base.article(fence("python repro id=r1", "assert False"), number=1)
-    second = base.article(fence("python repro id=r1", "assert False"), number=2)
-
-    def written() -> list[str]:
-        loaded = checks.load(config.find(base.root))
-        return sorted(file.name for file in generate(loaded, tmp_path))
-
-    assert written() == ["KB0001.md", "KB0002.md", "index.md"]
-    assert written() == []
-    second.write_text(second.read_text("utf-8").replace("## Fix\n", "## Fix\n\nMore.\n"), "utf-8")
-    assert written() == ["KB0002.md"]
-    second.unlink()
-    assert written() == ["index.md"]
-    assert not (tmp_path / "KB0002.md").exists()
+def page(base: Base, address: str) -> str:
+    """The HTML of a page."""
+    return (base.root / "site" / address / "index.html").read_text("utf-8")
 
 
-def test_a_title_is_text(base: Base, tmp_path: Path) -> None:
-    """HTML and Markdown in a title are shown in the index, not obeyed."""
-    file = base.article(fence("python repro id=r1", "assert False"))
-    hostile = "<script>alert(1)</script> [a](b) | c"
-    file.write_text(file.read_text("utf-8").replace('"article 1"', f'"{hostile}"'), "utf-8")
-    generate(checks.load(config.find(base.root)), tmp_path)
-    index = (tmp_path / "index.md").read_text("utf-8")
-    assert "<script>" not in index
-    assert "\\[a\\]\\(b\\) \\| c" in index
+def test_a_page_shows_what_was_seen(built: Base) -> None:
+    """The built page has the title, the computed state, and the snippets with their verdicts."""
+    html = page(built, "KB0001")
+    for text in ("KB0001", "article 1", "reproduced", "r1", "f1"):
+        assert text in html
+    assert "KB0002" in page(built, "articles")
+    assert "KB0001" in page(built, "issues/a/b/12")
 
 
-def test_without_mkdocs_yml_it_says_so(base: Base) -> None:
-    """A site that cannot be built is one message and exit code 2."""
-    base.article(fence("python repro id=r1", "assert False"))
+def test_what_programs_read_is_beside_the_pages(built: Base) -> None:
+    """JSON, schemas, feed, badges and texts stand in the site; each page names the feed."""
+    site = built.root / "site"
+    for name in (
+        *("api/v1/index.json", "api/v1/KB0001.json", "api/v1/schemas/index.json", "feed.xml"),
+        *("badges/KB0001.svg", "badges/KB0001.json", "KB0001.md", "llms.txt", "robots.txt"),
+        *("pagefind/pagefind.js", "404.html"),
+    ):
+        assert (site / name).is_file(), name
+    assert not (site / "sitemap.xml").exists(), "it needs an address"
+    assert "application/atom+xml" in page(built, "KB0001")
+    assert "application/ld+json" in page(built, "KB0001")
+
+
+def test_no_address_is_absolute(built: Base) -> None:
+    """The site works below any path: no page but 404.html has a link that begins with a slash."""
+    for file in (built.root / "site").rglob("*.html"):
+        if file.name != "404.html":
+            assert not re.search(r'(?:href|src|action)="/', file.read_text("utf-8")), file
+
+
+def test_with_an_address(built: Base) -> None:
+    """`--url` gives the sitemap, the feed and the pages their whole addresses."""
+    done = built.kbtools("build", "--url", "https://example.org/kb/", timeout=120)
+    assert done.code == 0, done.err
+    site = built.root / "site"
+    assert "<loc>https://example.org/kb/KB0001/</loc>" in (site / "sitemap.xml").read_text("utf-8")
+    assert 'href="https://example.org/kb/KB0001/"' in (site / "feed.xml").read_text("utf-8")
+    wrong = built.kbtools("build", "--url", "example.org")
+    assert (wrong.code, "is no address" in wrong.err) == (2, True)
+
+
+def test_only_what_changed_is_written(built: Base) -> None:
+    """A second generation writes nothing, an edited article its pages and those that list it."""
+    settings = config.find(built.root)
+    build.generate(checks.load(settings), main)
+    assert build.generate(checks.load(settings), main) == []
+    file = next((built.root / "kb").glob("KB0002*"))
+    text = file.read_text("utf-8")
+    file.write_text(text.replace("## Root cause\n", "## Root cause\n\nMore.\n"), "utf-8")
+    try:
+        changed = {one.name for one in build.generate(checks.load(settings), main)}
+    finally:
+        file.write_text(text, "utf-8")
+        build.generate(checks.load(settings), main)
+    assert "KB0002.md" in changed
+    assert not any("KB0001" in name for name in changed)
+
+
+def test_each_step_alone(built: Base) -> None:
+    """The step html leaves the index out, search adds it, links checks it all."""
+    assert built.kbtools("build", "--only", "generate").code == 0
+    assert built.kbtools("build", "--only", "html", timeout=120).code == 0
+    assert not (built.root / "site" / "pagefind").exists()
+    assert built.kbtools("build", "--only", "search", timeout=120).code == 0
+    assert (built.root / "site" / "pagefind" / "pagefind.js").is_file()
+    assert built.kbtools("build", "--only", "links").code == 0
+    broken = built.root / "site" / "broken.html"
+    broken.write_text('<a href="gone/">', "utf-8")
+    done = built.kbtools("build", "--only", "links")
+    broken.unlink()
+    assert done.code == 1
+    assert "site/broken.html: gone/: nothing is there" in done.err
+
+
+def test_nothing_to_work_on(base: Base) -> None:
+    """A step that comes before its turn says which one to take."""
+    base.article(FAILS)
+    for step in ("html", "search", "links"):
+        done = base.kbtools("build", "--only", step)
+        assert done.code == 2
+        assert "see: kbtools build" in done.err
+
+
+def test_a_site_that_cannot_be_built(base: Base) -> None:
+    """Without mkdocs.yml it is one message and exit code 2."""
+    base.article(FAILS)
     done = base.kbtools("build")
     assert done.code == 2
     assert "mkdocs build failed" in done.err
     assert "Traceback" not in done.err
+
+
+def test_what_mkdocs_says_is_passed_on(base: Base) -> None:
+    """What is wrong with mkdocs.yml is said, and nothing else that MkDocs has to say."""
+    prepared(base).article(FAILS)
+    file = base.root / "mkdocs.yml"
+    file.write_text(file.read_text("utf-8").replace("  - tables", "  - tabels"), "utf-8")
+    done = base.kbtools("build")
+    assert done.code == 2
+    assert "tabels" in done.err
+    assert "end of life" not in done.err
+
+
+def lines(site: Path) -> str:
+    """A fingerprint of a site's files."""
+    return json.dumps(sorted((f.name, f.stat().st_size) for f in site.rglob("*") if f.is_file()))
+
+
+@pytest.mark.parametrize("after", [0.3, 1.0, 1.8])
+def test_an_interrupted_build(built: Base, after: float) -> None:
+    """Whenever a build is ended, the last whole site is still there, and the next one works."""
+    site = built.root / "site"
+    before = lines(site)
+    process = built.start("build")
+    time.sleep(after)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert lines(site) == before
+
+
+def test_a_build_that_was_killed_while_it_published(built: Base) -> None:
+    """Between the two renames the site is nowhere: the next command puts it back."""
+    site = built.root / "site"
+    before = lines(site)
+    site.rename(built.root / "build" / "last")
+    done = built.kbtools("build", "--only", "links")
+    assert done.code == 0, done.err
+    assert lines(site) == before
+
+
+def test_a_broken_link_is_not_published(base: Base) -> None:
+    """What the link check finds is said with its page, and the last site stays."""
+    prepared(base)
+    file = base.article(FAILS)
+    (base.root / "site").mkdir()
+    (base.root / "site" / "index.html").write_text("the last one", "utf-8")
+    text = file.read_text("utf-8")
+    file.write_text(text + "\n[here](gone/)\n[there](#gone)\n", "utf-8")
+    done = base.kbtools("build", timeout=120)
+    if done.code == 2:  # MkDocs itself found it
+        assert "gone" in done.err
+    else:
+        assert done.code == 1
+        assert "gone" in done.err
+    assert (base.root / "site" / "index.html").read_text("utf-8") == "the last one"
+
+
+def test_two_builds_at_once(built: Base) -> None:
+    """The second one says that there is a first one."""
+    with build.alone(config.find(built.root)):
+        done = built.kbtools("build")
+    assert (done.code, "another build" in done.err) == (2, True)
+
+
+def test_an_index_that_is_cut_short(built: Base, tmp_path: Path) -> None:
+    """Any file of a bundle that is missing, empty or cut is noticed, and a page that is lacking."""
+    bundle = built.root / "site" / "pagefind"
+    wanted = ["KB0001/", "KB0002/"]
+    assert searching.check(bundle, wanted)["en"] >= 2
+    files = [file for file in bundle.rglob("*") if file.suffix.startswith(".pf_")]
+    assert len(files) >= 4
+    for file in files:
+        content = file.read_bytes()
+        for damaged in (b"", content[:20], content[:-1]):
+            file.write_bytes(damaged)
+            with pytest.raises(Unreadable, match="not whole"):
+                searching.check(bundle, wanted)
+        file.write_bytes(content)
+    with pytest.raises(Unreadable, match="it lacks KB0009/"):
+        searching.check(bundle, [*wanted, "KB0009/"])
+    with pytest.raises(Unreadable, match="not whole"):
+        searching.check(tmp_path, wanted)
+
+
+INIT = (
+    ("--name", "Ada's Failures & Fixes <of 1842>", "--prefix", "ADA"),
+    {"colour": "#7a1f5c", "colour-dark": "#f2b8dc", "tagline": "What the engine would not do"},
+)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory, new_base: Callable[..., Base]) -> Base:
+    """A knowledge base as `kbtools init` starts it, with a look of its own, and its site."""
+    root = tmp_path_factory.mktemp("other") / "ada"
+    any_base = new_base()
+    words, look = INIT
+    assert any_base.kbtools("init", str(root), *words).code == 0
+    base = Base(root, any_base.temporary)
+    file = root / "kbtools.toml"
+    text = file.read_text("utf-8")
+    for key, value in look.items():
+        text = re.sub(rf"^{key} = .*$", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
+    file.write_text(text, "utf-8")
+    assert base.kbtools("verify", "--record").code == 0
+    done: Finished = base.kbtools("build", timeout=120)
+    assert done.code == 0, done.err
+    return base
+
+
+def test_another_knowledge_base(other: Base) -> None:
+    """It builds as it was started, in its own name, prefix, colours and language."""
+    site = other.root / "site"
+    html = (site / "ADA0001" / "index.html").read_text("utf-8")
+    assert "Ada&#39;s Failures &amp; Fixes &lt;of 1842&gt;" in html
+    assert "<of 1842>" not in html
+    assert 'lang="en"' in html
+    assert "hreflang" not in html, "there is no other language"
+    assert not (site / "zh").exists()
+    styles = "".join(file.read_text("utf-8") for file in site.rglob("*.css")) + html
+    assert INIT[1]["colour"] in styles
+    assert INIT[1]["colour-dark"] in styles
+    assert INIT[1]["tagline"] in (site / "index.html").read_text("utf-8")
+
+
+def test_nothing_of_ours_is_in_another_knowledge_base(other: Base) -> None:
+    """No text of its site names this knowledge base, its ids, its repository or its components."""
+    ours = config.find(Path(__file__).parent.parent)
+    words = [ours.knowledge_base.name, ours.knowledge_base.repository, ours.site.tagline]
+    words += [name for name in ours.article.components if "-" in name]
+    pattern = re.compile("|".join([r"\bKB\d{4}\b", *map(re.escape, filter(None, words))]))
+    assert pattern.search("KB0002")
+    for file in (other.root / "site").rglob("*"):
+        if file.suffix in (".html", ".json", ".xml", ".md", ".txt", ".svg"):
+            found = pattern.search(file.read_text("utf-8"))
+            assert not found, f"{file.name}: {found and found[0]}"
+
+
+def test_the_command_line_has_the_steps() -> None:
+    """The test suite runs the same entry point as people do."""
+    assert KBTOOLS[0] == sys.executable
+    assert {"build", "serve"} <= set(main.commands)

@@ -23,7 +23,7 @@ PYTHON_FILES = sorted(
 )
 
 LAYERS = (
-    {"article", "config", "outcome", "repro"},
+    {"article", "config", "outcome", "repro", "wrapping"},
     {"reading", "toolchain", "running", "schema", "starting", "building_links"},
     {"judging", "evidence", "environments"},
     {"linking", "state", "building_install"},
@@ -31,12 +31,14 @@ LAYERS = (
     {"checks", "building", "matrix", "scoring", "sharding", "merging"},
     {"verifying"},
     {"reports", "bisecting"},
-    {"site", "pytest_plugin"},
+    {"site", "pytest_plugin", "footnote", "answering"},
+    {"hook", "pytest_diagnose", "mcp_server"},
     {"cli"},
 )
 """Parts of the package. One imports from itself and from those above it, never the other way."""
 
-PRINTING = [*(PACKAGE / "cli").glob("*.py"), PACKAGE / "pytest_plugin.py", PACKAGE / "repro.py"]
+DOORS = ("hook.py", "pytest_plugin.py", "repro.py", "wrapping.py")
+PRINTING = [*(PACKAGE / "cli").glob("*.py"), *(PACKAGE / name for name in DOORS)]
 """May print and exit, and so may what runs in a process of its own."""
 ALONE = ("zygote.py", "inside.py", "sandbox.py", "describe.py")
 PORTABLE = [PACKAGE / "repro.py", *(PACKAGE / "running" / name for name in ALONE)]

@@ -97,9 +97,10 @@ def explain(ctx: click.Context, article: str) -> None:
     from rich.markdown import Markdown
 
     from kbtools import checks
+    from kbtools.matching import settings_of
     from kbtools.state import as_markdown
 
-    base = checks.load(found(ctx))
+    base = checks.load(settings_of(Path(ctx.obj)))
     path = selected_path(base, article)
     refuse_broken([p for p in base.problems if p.place.path == path])
     named = next(page.matter.get("id") for page in base.pages if page.path == path)

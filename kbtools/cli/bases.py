@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import sys
 from pathlib import Path
 
 import click
 import msgspec
 
 from kbtools.cli.base import TOOLCHAIN, found, main, refuse_broken
-from kbtools.config import Unreadable
+from kbtools.config import Config, Unreadable
 
 
 @main.command()
@@ -28,19 +30,93 @@ def init(folder: Path, name: str, prefix: str) -> None:
     click.echo(f"\nTry it:\n\n    cd {shlex.quote(str(folder))} && kbtools check && kbtools verify")
 
 
-@main.command()
-@click.pass_context
-def build(ctx: click.Context) -> None:
-    """Builds the site: pages of Markdown in build/pages, HTML in site."""
-    from kbtools import checks
-    from kbtools.site.build import build as build_html
-    from kbtools.site.generate import generate
+STEPS = ("generate", "html", "search", "links")
 
-    base = checks.load(found(ctx))
+
+@main.command()
+@click.option(
+    "--only",
+    type=click.Choice(STEPS),
+    help="One step alone. html leaves the search index out; search and links are about site/.",
+)
+@click.option("--no-search", is_flag=True, help="Everything but the search index.")
+@click.option("--url", help="Where the site will be, instead of what kbtools.toml says.")
+@click.pass_context
+def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None) -> None:
+    """Builds the site: Markdown in build/pages, HTML in site/, the search index; checks all links.
+
+    A site that is there is replaced by a whole one, or stays.
+    """
+    from kbtools import checks
+    from kbtools.site import build as steps
+    from kbtools.site import searching
+
+    config = at(found(ctx), url)
+    base = checks.load(config)
     refuse_broken(base.problems)
-    changed = generate(base, base.config.root / "build" / "pages")
-    click.echo(f"{len(base.articles)} articles, {len(changed)} pages changed")
-    click.echo(f"the site is in {build_html(base.config).relative_to(base.config.root)}/")
+    folders = steps.Folders(config.root)
+    with steps.alone(config):
+        steps.recover(config)
+        site = folders.site
+        if only in (None, "generate"):
+            changed = steps.generate(base, main)
+            click.echo(f"{len(base.articles)} articles, {len(changed)} files changed")
+        if only in (None, "html"):
+            site = steps.html(config)
+        if only in ("search", "links") and not site.is_dir():
+            raise Unreadable("there is no site yet; see: kbtools build")
+        if only == "search" or (only is None and not no_search):
+            counts = searching.index(site, steps.addresses(base))
+            said = (f"{count} pages in {name}" for name, count in sorted(counts.items()))
+            click.echo(f"search index: {', '.join(said)}")
+        if only in (None, "links"):
+            check_links(site, config)
+        if only in (None, "html"):
+            steps.publish(config)
+            click.echo("the site is in site/")
+
+
+@main.command()
+@click.option("--port", default=8000, show_default=True, help="0 takes one that is free.")
+@click.pass_context
+def serve(ctx: click.Context, port: int) -> None:
+    """Shows the site while you write: what you save is built at once, and open pages reload."""
+    import threading
+
+    from kbtools.site import build as steps
+    from kbtools.site.serve import Live
+    from kbtools.site.serving import Server
+
+    config = found(ctx)
+    with steps.alone(config):
+        live = Live(config, main, click.echo)
+        server = Server(live, port)
+        server.start()
+        click.echo(f"{server.url} (Ctrl-C ends it)")
+        live.run(threading.Event())
+
+
+def at(config: Config, url: str | None) -> Config:
+    """The configuration, with another address of the site."""
+    if url is None:
+        return config
+    if not re.match(r"https?://[^/]+(/|$)", url):
+        raise Unreadable(f"`{url}` is no address of a site, as in https://example.org/kb/")
+    own = msgspec.structs.replace(config.knowledge_base, url=url)
+    return msgspec.structs.replace(config, knowledge_base=own)
+
+
+def check_links(site: Path, config: Config) -> None:
+    """Reports every broken link, and exits with 1 if there is any."""
+    from kbtools.site import linkcheck
+
+    broken = linkcheck.check(site, config.knowledge_base.url)
+    for one in broken:
+        click.echo(f"{site.name}/{one.page}: {one.address}: {one.why}", err=True)
+    if broken:
+        count = f"{len(broken)} broken link{'s' * (len(broken) > 1)}"
+        click.echo(f"\nkbtools: {count}; see {site.relative_to(config.root)}/", err=True)
+        sys.exit(1)
 
 
 @main.command()

@@ -14,32 +14,19 @@ from kbtools.article import Signature
 from kbtools.judging import pattern
 from kbtools.matching.index import Entry, Index
 from kbtools.matching.log import Log
+from kbtools.matching.rules import (
+    CHARACTERS,
+    CODE,
+    ERROR,
+    FRAME,
+    JOINTS,
+    LINES,
+    PLACES,
+    TELLING,
+    WARNING,
+)
 from kbtools.matching.versions import as_toolchain, versions_of
 from kbtools.toolchain import Missing, Toolchain, Undecided, is_affected
-
-LINES, CHARACTERS = 16, 4000
-"""How far around its literal a signature's regex may reach."""
-PLACES = 12
-"""Of how many occurrences of a literal: half of them the first, half the last."""
-TELLING = 20
-"""Characters that a literal needs to be sure of itself without a regex."""
-
-JOINTS = ("", " ")
-"""Where nothing is found, lines are joined: a terminal or a formatter may have broken them."""
-
-ERROR = (
-    r"(?:^|[\s\]\[(:;'\"|.])(?:\w*(?:Error|Exception|Unsupported|OutOfResources)(?:Group)?"
-    r"|[Ee]rror|ERROR|fatal|Fatal|FATAL|failed|FAILED|terminate called|Assertion|assertion)\b"
-    r"|error:|Error \[|=========|what\(\):|undefined symbol|cannot open shared object"
-)
-WARNING = r"(?:Warning\b|\bwarnings?\b|\bWARN(?:ING)?\b)"
-CODE = (
-    r"^(?:raise \w|assert |#(?!\d)|//|/\*|\* |\"\"\"|'''|return |print\(|def |class |import "
-    r"|(?:el)?if |from \w+ import |with pytest\.raises|TORCH_CHECK|printf\("
-    r"|[\w.]+\.(?:debug|info|warning|error|exception|critical|warn|check|assert\w*)\()"
-)
-"""A line that is a program's source, as tracebacks show it, not what a program said."""
-FRAME = r"^\s*(?:File \".*\", line \d+|\S+\.py:\d+: in |[\w./<>-]+\.py:\d+:? (?:in )?\w*)"
 
 _error, _warning, _code, _frame = (
     re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME)
@@ -184,8 +171,13 @@ def _kind(log: Log, at: int) -> int:
 
 
 def _is_code(log: Log, at: int) -> bool:
-    """Whether a line is source that a traceback shows."""
-    return bool(_code.search(log.excerpt(at)) or _frame.search(log.line(log.index_of(at) - 1)))
+    """Whether a line is source that a traceback shows.
+
+    What stands below a frame is, unless it stands further left: a frame of `python -c` has none.
+    """
+    index = log.index_of(at)
+    below = _frame.search(log.line(index - 1)) and log.indent(index) >= log.indent(index - 1)
+    return bool(below or _code.search(log.excerpt(at)))
 
 
 def _rank(hit: Hit, affected: str, log: Log) -> tuple[object, ...]:
@@ -217,7 +209,8 @@ def _affected(entry: Entry, toolchain: Toolchain) -> tuple[Answer, str]:
     if not answer and any("gpus" in one for one in entry.affected):
         return "unknown", f"{claimed} is; a log does not show how many GPUs there are"
     names = {name for one in entry.affected for name in one}
-    shown = ", ".join(f"{name} {toolchain.version(name)}" for name in sorted(names))
+    known = ((name, toolchain.version(name)) for name in sorted(names))
+    shown = ", ".join(f"{name} {version}" for name, version in known if version)
     return ("affected" if answer else "not affected"), f"{claimed} is; the log shows {shown}"
 
 

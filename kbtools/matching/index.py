@@ -14,6 +14,7 @@ from kbtools import __version__, config, linking
 from kbtools.article import FrontMatter, Signature
 from kbtools.config import Config, Unreadable
 from kbtools.matching.log import NOISE, PREFIXES
+from kbtools.matching.rules import Rules
 from kbtools.matching.versions import SHOWN
 
 PACKAGED = Path(__file__).parent.parent / "packaged"
@@ -34,10 +35,11 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     retired: bool = False
 
 
-class Index(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All articles, and the patterns by which a log is cleaned and its versions are read.
+class Index(msgspec.Struct, frozen=True):
+    """All articles, and the patterns and limits by which a log is read.
 
-    Published as `api/v1/signatures.json`; the browser matches with the same file.
+    Published as `api/v1/signatures.json`; the browser matches with the same file, so nothing of it
+    is left out for being the default.
     """
 
     schema: int
@@ -47,6 +49,7 @@ class Index(msgspec.Struct, frozen=True, omit_defaults=True):
     noise: str = NOISE
     prefixes: tuple[str, ...] = PREFIXES
     versions: tuple[tuple[str, tuple[str, ...]], ...] = SHOWN
+    rules: Rules = Rules()
 
     def address(self, article: str) -> str:
         """Where to read an article: its page, or the command that shows it."""

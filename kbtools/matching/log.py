@@ -67,6 +67,8 @@ class Log:
 
     def __init__(self, raw: str, joint: str = "\n") -> None:
         kept, self._gap_at, self._gap = _cut(_returns.sub("\n", raw))
+        if not kept.isascii():  # half a surrogate pair, as of a file's name, is no text
+            kept = kept.encode("utf-8", "replace").decode()
         cleaned = _noise.sub("", kept).replace("\u00a0", " ").replace('\\"', '"')
         self.shown = cleaned.split("\n")
         """Its lines, with what stands before the program's own text."""
@@ -93,6 +95,10 @@ class Log:
         if not 0 <= index < len(self._starts):
             return ""
         return self.text[self._starts[index] : self._end(index)]
+
+    def indent(self, index: int) -> int:
+        """How much stands before the program's own text on a line, in characters."""
+        return len(self.shown[index]) - len(self.line(index))
 
     def excerpt(self, offset: int, characters: int = 400) -> str:
         """The line of `text` that a place lies in, or what is near it of a long one."""

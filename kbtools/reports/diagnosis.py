@@ -46,8 +46,9 @@ def _match(one: Match, address: str) -> Iterator[str]:
 
 
 def brief(one: Match, address: str) -> str:
-    """Two lines, as under a program's own traceback."""
-    return f"{one.id}: {one.summary}\n  {address}"
+    """Two lines, as under a program's own traceback; a third where it is not sure, and why."""
+    doubt = f"\n  not sure: {one.surer[0]}" if one.surer and not one.sure else ""
+    return f"{one.id}: {one.summary}{doubt}\n  {address}"
 
 
 def score(what: str, one: Score) -> str:

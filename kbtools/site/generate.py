@@ -2,88 +2,71 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kbtools.article import Article
-from kbtools.checks import Base
-from kbtools.config import Config
-from kbtools.reading import Page
-from kbtools.state import Seen, as_markdown, seen, state_of
+from kbtools.site import book as books
+from kbtools.site import theming
+from kbtools.site.book import Book, Entry
+from kbtools.site.machine import structured
+from kbtools.site.pages import lists, others
+from kbtools.site.pages.article import article_page
+from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.logs import logs_page
 
 
-def generate(base: Base, folder: Path) -> list[Path]:
-    """Writes the tree; the files that changed. What is no longer generated is deleted."""
-    pages = dict(tree(base))
+def write(files: dict[str, bytes], folder: Path) -> list[Path]:
+    """Makes a folder hold these files and no others; those that changed."""
     changed = []
-    for name, text in pages.items():
+    for name, content in files.items():
         file = folder / name
-        if not (file.is_file() and file.read_text("utf-8") == text):
+        if not (file.is_file() and file.read_bytes() == content):
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, "utf-8")
+            file.write_bytes(content)
             changed.append(file)
-    for file in folder.rglob("*.md"):
-        if file.relative_to(folder).as_posix() not in pages:
+    for file in sorted(folder.rglob("*"), reverse=True):
+        if file.is_dir() and not any(file.iterdir()):
+            file.rmdir()
+        elif file.is_file() and file.relative_to(folder).as_posix() not in files:
             file.unlink()
     return changed
 
 
-def tree(base: Base) -> Iterator[tuple[str, str]]:
-    """Every page's path in the tree, and its text."""
-    yield "index.md", index(base)
-    for one in base.articles:
-        yield f"{one.id}.md", article_page(base.page_of(one), one, base.config)
-    docs = base.config.root / "docs"
-    for file in sorted(docs.rglob("*.md")):
-        yield file.relative_to(docs).as_posix(), file.read_text("utf-8")
+def tree(book: Book) -> Iterator[tuple[str, bytes]]:
+    """Every file's path in the tree, and its content."""
+    yield from other_pages(book)
+    for entry in book.entries:
+        yield from entry_pages(book, entry)
 
 
-def index(base: Base) -> str:
-    """The list of articles, each with its computed state."""
-    lines = [
-        f"# {base.config.knowledge_base.name}",
-        "",
-        "Every failure and every fix on these pages was executed; the state follows from what was"
-        " seen.",
-        "",
-        "| article | failure | what helps | state |",
-        "| --- | --- | --- | --- |",
-    ]
-    for one in base.articles:
-        matter, state = one.matter, state_of(one, base.config)
-        cells = (f"[{one.id}]({one.id}.md)", cell(matter.title), cell(matter.summary), state.word)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+def entry_pages(book: Book, entry: Entry) -> Iterator[tuple[str, bytes]]:
+    """What is of one article: its page and its logs in every language, its snippets as files."""
+    cells = books.cells(entry, book.toolchains)
+    for snippet in entry.article.snippets:
+        yield others.download(book, snippet)
+    for language in book.languages:
+        frame, head = Frame(book, language, f"{entry.id}/"), structured.head(book, entry, language)
+        yield article_page(frame, entry, cells, head)
+        yield logs_page(Frame(book, language, f"{entry.id}/logs/"), entry)
 
 
-def cell(text: str) -> str:
-    """A text as the cell of a table: nothing in it is Markdown or HTML."""
-    escaped = re.sub(r"([\\`*_{}\[\]()#+!|])", r"\\\1", text)
-    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def other_pages(book: Book) -> Iterator[tuple[str, bytes]]:
+    """What is of several articles or of none: lists, documentation, styles and scripts."""
+    yield from theming.assets().items()
+    for language in book.languages:
+        yield from documentation(book, language)
+        yield lists.home_page(Frame(book, language, ""))
+        yield lists.index_page(Frame(book, language, "articles/"))
+        yield from lists.facet_pages(book, language)
+        yield others.board_page(Frame(book, language, "status/"))
+        yield others.paste_page(Frame(book, language, "paste/"))
+        yield others.search_page(Frame(book, language, "search/"))
+        yield from others.issue_pages(book, language)
 
 
-def article_page(page: Page, article: Article, config: Config) -> str:
-    """An article's page: each snippet is headed by its role and what was seen of it."""
-    lines = list(page.lines)
-    found = seen(article, config)
-    for snippet in article.snippets:
-        at = snippet.place.line - 2
-        opening = re.match(r"(?P<before>.*?)(?P<fence>`{3,}|~{3,})", lines[at])
-        if opening:
-            title = f"{snippet.id}, {snippet.role}: {heading(found, snippet.id)}"
-            lines[at] = f'{opening[0]}{snippet.language} title="{title}"'
-    text = "\n".join(lines)
-    body = text.partition("\n---\n")[2].strip() + "\n"
-    matter = "\n".join(["---", f"title: {article.id}", "---", ""])
-    return matter + as_markdown(article, config, body)
-
-
-def heading(found: tuple[Seen, ...], snippet: str) -> str:
-    """What was seen of a snippet, in a few words."""
-    verdicts = [one for one in found if one.snippet.id == snippet]
-    if not verdicts:
-        return "not run since it was edited"
-    names = sorted({str(one.verdict.name) for one in verdicts})
-    times = f" on {len(verdicts)} toolchains" if len(verdicts) > 1 else ""
-    return " and ".join(names) + times
+def documentation(book: Book, language: str) -> Iterator[tuple[str, bytes]]:
+    """The pages of `docs/`, and the list of them."""
+    found = others.docs(book, language)
+    for path, (text, written) in found.items():
+        yield others.doc_page(book, language, path, text, written)
+    yield others.guide_page(Frame(book, language, "guide/"), found)

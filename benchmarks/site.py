@@ -1,0 +1,196 @@
+"""What a site of many articles costs to build, against plain MkDocs on the same pages."""
+
+    python benchmarks/site.py [COUNT ...]
+
+For each COUNT (1000 and 5000) a knowledge base is started with `kbtools init`, its first article is
+run, and so many articles of 6 kB are written that have the same snippets and thereby the same
+evidence. Processor seconds of one run on one machine: what counts is their ratios. The limits are
+those of the project: 1.3 times MkDocs, no growth per page, 100 kB a page, 600 kB a first search.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urljoin
+
+from kbtools.site.linkcheck import take_apart
+
+KBTOOLS = (sys.executable, "-m", "kbtools.cli")
+RATIO, GROWTH, PAGE, SEARCH = 1.3, 1.1, 100_000, 600_000
+WORDS = [
+    "kernel",
+    "launch",
+    "tensor",
+    "stride",
+    "block",
+    "warp",
+    "shared",
+    "memory",
+    "compile",
+    "version",
+    "driver",
+    "cache",
+    "graph",
+    "autotune",
+    "pointer",
+    "offset",
+    "mask",
+    "layout",
+    "lowering",
+    "assembler",
+    "symbol",
+    "link",
+    "register",
+    "spill",
+    "fault",
+]
+
+
+def run(*command: str, cwd: Path) -> float:
+    """Runs a command to its end; the processor seconds that it and all it started took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def prose(random_: random.Random, size: int) -> str:
+    """Paragraphs of about so many characters."""
+    text = ""
+    while len(text) < size:
+        text += " ".join(random_.choices(WORDS, k=60)).capitalize() + ".\n\n"
+    return text
+
+
+def knowledge_base(folder: Path, count: int) -> None:
+    """A knowledge base of so many articles, each with evidence."""
+    run(*KBTOOLS, "init", str(folder), "--name", "Benchmark", "--prefix", "SYN", cwd=folder.parent)
+    config = folder / "kbtools.toml"
+    config.write_text(config.read_text().replace('prefix = "SYN"', 'prefix = "SYN"\ndigits = 5'))
+    first = next((folder / "kb").glob("SYN0001*"))
+    text = first.read_text("utf-8").replace("SYN0001", "SYN00001")
+    first.rename(first.with_name(first.name.replace("SYN0001", "SYN00001"))).write_text(text)
+    run(*KBTOOLS, "verify", "--record", cwd=folder)
+    evidence = folder / "evidence" / "SYN00001.jsonl"
+    for number in range(2, count + 1):
+        name, random_ = f"SYN{number:05}", random.Random(number)
+        words = " ".join(random_.choices(WORDS, k=4))
+        title = f"{words} {number:x}: division by zero"
+        article = re.sub('title: ".*"', f'title: "{title}"', text.replace("SYN00001", name))
+        article = re.sub(
+            r"(?m)^(## .*\n)", lambda found, r=random_: f"{found[0]}\n{prose(r, 1300)}", article
+        )
+        (folder / "kb" / f"{name}-synthetic.md").write_text(article, "utf-8")
+        shutil.copy(evidence, evidence.with_name(f"{name}.jsonl"))
+
+
+def compressed(file: Path) -> int:
+    """Bytes that a server sends of a file."""
+    content = file.read_bytes()
+    packed = file.suffix.startswith(".pf_") or file.suffix == ".pagefind"
+    return len(content) if packed else len(gzip.compress(content, 6))
+
+
+def page_weight(site: Path, name: str) -> int:
+    """Bytes of a page and of all that it loads, modules that scripts import included."""
+    page = site / name / "index.html"
+    html = page.read_text("utf-8")
+    wanted = [urljoin(f"/{name}/", one) for one, loaded in take_apart(html).addresses if loaded]
+    total, seen = compressed(page), set[str]()
+    while wanted:
+        address = wanted.pop().partition("?")[0]
+        if address in seen or not address.startswith("/"):
+            continue
+        seen.add(address)
+        file = site / address[1:]
+        total += compressed(file)
+        if file.suffix == ".js":
+            imports = re.findall(r"""(?m)^import .*?["'](\.[^"']+)["']""", file.read_text("utf-8"))
+            wanted += [urljoin(address, one) for one in imports]
+    return total
+
+
+def search_weight(site: Path, words: int = 6, results: int = 10) -> int:
+    """Bytes that a first search of so many words fetches at most, and so many results."""
+    bundle = site / "pagefind"
+    entry = json.loads((bundle / "pagefind-entry.json").read_bytes())
+    [language] = entry["languages"].values()
+    names = ["pagefind.js", "pagefind-worker.js", "pagefind-entry.json"]
+    names += [
+        f"wasm.{language['wasm'] or 'unknown'}.pagefind",
+        f"pagefind.{language['hash']}.pf_meta",
+    ]
+    total = sum(compressed(bundle / name) for name in names if (bundle / name).exists())
+    for folder, count in (("index", words), ("fragment", results)):
+        sizes = sorted((file.stat().st_size for file in (bundle / folder).iterdir()), reverse=True)
+        total += sum(sizes[:count])
+    return total
+
+
+def measure(folder: Path, count: int) -> dict[str, float]:
+    """All figures of a knowledge base of so many articles."""
+    root = folder / f"base-{count}"
+    knowledge_base(root, count)
+    ours = run(*KBTOOLS, "build", "--no-search", cwd=root)
+    plain = run(
+        *(sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"),
+        *("--site-dir", str(folder / "plain")),
+        cwd=root,
+    )
+    pages = sum(1 for _ in (folder / "plain").rglob("index.html"))
+    shutil.rmtree(folder / "plain")
+    search = run(*KBTOOLS, "build", "--only", "search", cwd=root)
+    found = {
+        "articles": count,
+        "pages": pages,
+        "kbtools build, CPU s": round(ours, 1),
+        "mkdocs build, CPU s": round(plain, 1),
+        "ratio": round(ours / plain, 2),
+        "CPU ms a page": round(1000 * ours / pages, 2),
+        "search index, CPU s": round(search, 1),
+        "article page, bytes": page_weight(root / "site", "SYN00002"),
+        "first search, bytes at most": search_weight(root / "site"),
+    }
+    shutil.rmtree(root)
+    return found
+
+
+def main() -> None:
+    """Measures, prints a table, and exits with 1 if a limit is not kept."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("counts", nargs="*", type=int, default=[1000, 5000])
+    counts = parser.parse_args().counts
+    os.environ["NO_COLOR"] = "1"
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [measure(Path(folder), count) for count in counts]
+    for name in rows[0]:
+        print(f"{name:28}" + "".join(f"{row[name]:>12}" for row in rows))
+    failed = []
+    for row in rows:
+        limits = {
+            "ratio": RATIO,
+            "article page, bytes": PAGE,
+            "first search, bytes at most": SEARCH,
+        }
+        failed += [f"{row['articles']}: {k} > {v}" for k, v in limits.items() if row[k] > v]
+    if rows[-1]["CPU ms a page"] > GROWTH * rows[0]["CPU ms a page"]:
+        failed.append(f"CPU a page grows by more than {GROWTH}")
+    print("\n".join(failed) or "every limit is kept")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

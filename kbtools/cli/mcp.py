@@ -1,0 +1,28 @@
+"""The command that serves the knowledge base to coding agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kbtools.cli.base import INDEX, main
+
+
+@main.command()
+@INDEX
+@click.pass_context
+def mcp(ctx: click.Context, index: Path | None) -> None:
+    """Serves `diagnose`, `explain` and `search` to coding agents: MCP on standard input and output.
+
+    Needs the extra: pip install 'kbtools[mcp]'. Nothing leaves this machine.
+    """
+    try:
+        from kbtools import mcp_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mcp":
+            raise
+        from kbtools.config import Unreadable
+
+        raise Unreadable("`kbtools mcp` needs the MCP SDK: pip install 'kbtools[mcp]'") from error
+    mcp_server.server(Path(ctx.obj), index).run()

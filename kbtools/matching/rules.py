@@ -1,0 +1,53 @@
+"""How a log is judged: patterns and limits, which the site's box takes from the index.
+
+The patterns are valid for Python and for JavaScript; `assets/log.js` gives them the same meaning.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from kbtools.matching import log
+
+LINES, CHARACTERS = 16, 4000
+"""How far around its literal a signature's regex may reach."""
+PLACES = 12
+"""Of how many occurrences of a literal: half of them the first, half the last."""
+TELLING = 20
+"""Characters that a literal needs to be sure of itself without a regex."""
+
+JOINTS = ("", " ")
+"""Where nothing is found, lines are joined: a terminal or a formatter may have broken them."""
+
+ERROR = (
+    r"(?:^|[\s\]\[(:;'\"|.])(?:\w*(?:Error|Exception|Unsupported|OutOfResources)(?:Group)?"
+    r"|[Ee]rror|ERROR|fatal|Fatal|FATAL|failed|FAILED|terminate called|Assertion|assertion)\b"
+    r"|error:|Error \[|=========|what\(\):|undefined symbol|cannot open shared object"
+)
+WARNING = r"(?:Warning\b|\bwarnings?\b|\bWARN(?:ING)?\b)"
+CODE = (
+    r"^(?:raise \w|assert |#(?!\d)|//|/\*|\* |\"\"\"|'''|return |print\(|def |class |import "
+    r"|(?:el)?if |from \w+ import |with pytest\.raises|TORCH_CHECK|printf\("
+    r"|[\w.]+\.(?:debug|info|warning|error|exception|critical|warn|check|assert\w*)\()"
+)
+"""A line that is a program's source, as tracebacks show it, not what a program said."""
+FRAME = r"^\s*(?:File \".*\", line \d+|\S+\.py:\d+: in |[\w./<>-]+\.py:\d+:? (?:in )?\w*)"
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What a matcher needs to answer as this one does, apart from the articles."""
+
+    error: str = ERROR
+    warning: str = WARNING
+    code: str = CODE
+    frame: str = FRAME
+    joints: tuple[str, ...] = JOINTS
+    lines: int = LINES
+    """Around a literal, on either side."""
+    characters: int = CHARACTERS
+    places: int = PLACES
+    telling: int = TELLING
+    head: int = log.HEAD
+    """Characters."""
+    tail: int = log.TAIL
+    most_lines: int = log.LINES

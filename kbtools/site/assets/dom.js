@@ -1,0 +1,37 @@
+// Making elements. Text is only ever set as text.
+
+/** An element with attributes and children; a child that is a string becomes text. */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined)
+      element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** `{name}` in a text of the site's words, filled in. */
+export function fill(text, values) {
+  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
+}
+
+/** The root of the site, as an URL: two folders above this file. */
+export const ROOT = new URL("../../", import.meta.url);
+
+/** The language of this page, and those of the site. */
+export const LANGUAGE = document.documentElement.lang;
+export const LANGUAGES = [...document.querySelectorAll("link[rel=alternate][hreflang]")].map(
+  (link) => link.hreflang,
+);
+/** The first language's pages stand at the root. */
+export const FIRST = LANGUAGES[0] || LANGUAGE;
+
+/** An address of this page's language. */
+export function here(path) {
+  return new URL((LANGUAGE === FIRST ? "" : `${LANGUAGE}/`) + path, ROOT);
+}
+
+/** The site's words that the scripts of every page say. */
+export const words = JSON.parse(document.getElementById("kb-words")?.textContent || "{}");

@@ -1,0 +1,149 @@
+// Search: Pagefind's index of every language, and the signatures of the articles, which know an error
+// line when they see one. Both are loaded when a search begins.
+
+import { FIRST, LANGUAGE, LANGUAGES, ROOT, fill, here, make } from "./dom.js";
+import { recognise } from "./recognise.js";
+
+const SHOWN = 12;
+let loading = null;
+
+function engine() {
+  loading = loading || (async () => {
+    const found = await import(new URL("pagefind/pagefind.js", ROOT));
+    await found.options({ baseUrl: ROOT.pathname, excerptLength: 24 });
+    for (const language of LANGUAGES)
+      if (language !== LANGUAGE)
+        await found.mergeIndex(new URL("pagefind", ROOT).href, { language }).catch(() => null);
+    return found;
+  })();
+  return loading;
+}
+
+/** Loads what a search needs, so that the first one is quick. */
+export function prepare() {
+  engine().then((found) => found.init && found.init()).catch(() => { loading = null; });
+}
+
+/** An address of the site without its language: the same page in any of them. */
+function same(url) {
+  const path = new URL(url, ROOT).pathname.slice(ROOT.pathname.length);
+  const [head, ...rest] = path.split("/");
+  return LANGUAGES.includes(head) && head !== FIRST ? rest.join("/") : path;
+}
+
+/** How well a page fits a query beyond Pagefind's order, which counts the beginning of a word, too. */
+function fit(query, page) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const title = page.meta.title.toLowerCase();
+  const text = page.content.toLowerCase();
+  const whole = (word) => {
+    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+      const around = [text[at - 1], text[at + word.length]];
+      if (/[^\x00-\x7f]/.test(word) || !around.some((c) => c && /\w/.test(c))) return true;
+    }
+    return false;
+  };
+  const phrase = words.join(" ");
+  return (title.includes(phrase) ? 4 : 0) + (whole(phrase) ? 2 : 0) + (words.every(whole) ? 1 : 0);
+}
+
+/**
+ * Whether a page is about a query at all: it has most of its words, at least how they begin. Where
+ * nothing has a word, Pagefind looks for ever less of it, down to a letter.
+ */
+function about(query, page) {
+  const text = `${page.meta.title} ${page.content}`.toLowerCase();
+  const words = query.toLowerCase().split(/\s+/)
+    .map((word) => word.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "")).filter(Boolean);
+  const there = words.filter((word) =>
+    /[^\x00-\x7f]/.test(word) || text.includes(word.slice(0, Math.max(2, word.length * 0.6))));
+  return there.length * 2 >= words.length;
+}
+
+/** Results for a query, best first: `{path, title, excerpt, known}`. */
+export async function find(query) {
+  const found = await engine();
+  const [search, recognised] = await Promise.all([found.search(query), recognise(query)]);
+  const pages = await Promise.all(search.results.slice(0, 2 * SHOWN).map((one) => one.data()));
+  const own = here("").pathname;
+  const results = new Map();
+  for (const page of pages.filter((one) => about(query, one))) {
+    const path = same(page.url);
+    const rank = fit(query, page);
+    const before = results.get(path);
+    const mine = new URL(page.url, ROOT).pathname === own + path; // in the language of this page
+    const one = { path, title: page.meta.title, excerpt: page.excerpt, marked: true };
+    if (!before) results.set(path, { ...one, rank });
+    else results.set(path, { ...(mine ? one : before), rank: Math.max(rank, before.rank) });
+  }
+  recognised.forEach((one, i) => {
+    const path = `${one.id}/`;
+    const plain = { path, title: one.title, excerpt: one.summary };
+    results.set(path, { ...plain, ...results.get(path), rank: 20 - i, known: true });
+  });
+  const named = results.get(`${query.trim().toUpperCase()}/`);
+  if (named) named.rank = 30;
+  return [...results.values()].sort((a, b) => b.rank - a.rank).slice(0, SHOWN);
+}
+
+/** An excerpt, of whose HTML only `mark` is taken. */
+function excerpt(html) {
+  const parsed = new DOMParser().parseFromString(html, "text/html").body;
+  return [...parsed.childNodes].map((node) =>
+    node.nodeName === "MARK" ? make("mark", {}, node.textContent) : node.textContent);
+}
+
+/** Results as they are typed, below a field. */
+export function mount(input, place, words, { keepInAddress = false } = {}) {
+  let last = "";
+  let timer = 0;
+  const status = make("p", { class: "kb-dim", role: "status" });
+  const list = make("ol", { class: "kb-results" });
+  place.append(status, list);
+
+  const show = async () => {
+    const query = input.value.trim().slice(0, 2000);
+    if (query === last) return;
+    last = query;
+    if (keepInAddress) history.replaceState(null, "", query ? `?q=${encodeURIComponent(query)}` : location.pathname);
+    if (!query) {
+      list.replaceChildren();
+      status.textContent = "";
+      return;
+    }
+    status.textContent = words.loading;
+    try {
+      const results = await find(query);
+      if (query !== last) return;
+      list.replaceChildren(...results.map((one) => item(one, words)));
+      status.textContent = results.length === 1 ? words.one
+        : results.length ? fill(words.results, { n: results.length }) : words.none;
+    } catch {
+      if (query === last) status.textContent = words.failed;
+    }
+  };
+  input.addEventListener("focus", prepare, { once: true });
+  input.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(show, 120);
+  });
+  const move = (event) => {
+    const links = [...list.querySelectorAll("a")];
+    const at = links.indexOf(document.activeElement);
+    if (event.key === "ArrowDown" && links[at + 1]) links[at + 1].focus();
+    else if (event.key === "ArrowUp" && at >= 0) (links[at - 1] || input).focus();
+    else return;
+    event.preventDefault();
+  };
+  input.addEventListener("keydown", move);
+  list.addEventListener("keydown", move);
+  if (input.value) show(); // typed while this was being loaded
+  return { show, first: () => list.querySelector("a") };
+}
+
+function item(one, words) {
+  return make("li", {},
+    make("a", { href: here(one.path) }, /^[A-Z-]+\d+\/$/.test(one.path) ? `${one.path.slice(0, -1)} ` : "", one.title),
+    one.known ? make("span", { class: "kb-known" }, words.recognised) : null,
+    make("p", {}, ...(one.marked ? excerpt(one.excerpt) : [one.excerpt])));
+}

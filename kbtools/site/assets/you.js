@@ -1,0 +1,89 @@
+// "Is this you?": versions, pasted or picked, against the claim of an article. Nothing is sent.
+
+import { isAffected, isEmpty, parse, versionOf } from "./affected.js";
+import { fill, make } from "./dom.js";
+
+const KEPT = "kb-toolchain";
+
+/** Makes the form in its place. */
+export function mount(box) {
+  const { affected, versions, gpus, words } = JSON.parse(box.dataset.you);
+  const answer = make("p", { class: "kb-answer", role: "status" });
+  if (!affected.length) {
+    answer.textContent = words.always;
+    box.append(answer);
+    return;
+  }
+  const area = make("textarea", {
+    id: "kb-you-paste", rows: "3", spellcheck: "false", autocomplete: "off",
+  });
+  const picks = Object.entries(versions).map(([name, known]) => pick(name, known, words));
+  box.append(
+    make("p", { class: "kb-dim" }, words.lead),
+    make("label", { for: "kb-you-paste", class: "kb-sr" }, words.paste),
+    area,
+    make("div", { class: "kb-picks" }, ...picks.map((one) => one.field)),
+    answer,
+  );
+  area.placeholder = words.paste;
+
+  const picked = () => {
+    const toolchain = { python: null, cuda: null, driver: null, gpus: null, packages: {} };
+    for (const { name, input } of picks) {
+      const value = input.value.trim();
+      if (!value) continue;
+      if (name === "gpus") toolchain.gpus = Array.from({ length: Number(value) || 0 }, () => ({}));
+      else if (name === "sm") toolchain.gpus = [{ sm: value }];
+      else if (["python", "cuda", "driver"].includes(name)) toolchain[name] = value;
+      else toolchain.packages[name.toLowerCase().replace(/[-_.]+/g, "-")] = value;
+    }
+    return toolchain;
+  };
+
+  const pasted = () => {
+    const toolchain = parse(area.value);
+    if (toolchain.gpus)
+      for (const one of toolchain.gpus) if (one && !one.sm) one.sm = gpus[one.name] || null;
+    if (isEmpty(toolchain)) {
+      show(answer, "waiting", "", area.value.trim() ? words["not-recognised"] : words.waiting);
+      return;
+    }
+    for (const { name, input } of picks) input.value = versionOf(toolchain, name) || "";
+    tell(answer, isAffected(affected, toolchain), words);
+    try { sessionStorage.setItem(KEPT, area.value.slice(0, 100000)); } catch { /* not kept, then */ }
+  };
+
+  area.addEventListener("input", pasted);
+  for (const { input } of picks)
+    input.addEventListener("input", () => {
+      const toolchain = picked();
+      if (isEmpty(toolchain)) show(answer, "waiting", "", words.waiting);
+      else tell(answer, isAffected(affected, toolchain), words);
+    });
+  try { area.value = sessionStorage.getItem(KEPT) || ""; } catch { /* nothing was kept */ }
+  pasted();
+}
+
+function pick(name, known, words) {
+  const id = `kb-you-${name}`;
+  const input = make("input", {
+    id, list: `${id}-known`, autocomplete: "off", spellcheck: "false", inputmode: "decimal",
+    "aria-label": fill(words["version-of"], { name }),
+  });
+  const list = make("datalist", { id: `${id}-known` }, ...known.map((v) => make("option", { value: v })));
+  const field = make("span", { class: "kb-pick" }, make("label", { for: id }, name), input, list);
+  return { name, input, field };
+}
+
+function tell(place, found, words) {
+  const reasons = { true: "because-affected", false: "because-not", missing: "because-missing" };
+  const key = found.why ? `because-${found.why}` : reasons[String(found.answer)];
+  const kinds = { true: "affected", false: "not-affected" };
+  const kind = kinds[String(found.answer)] || "unknown";
+  show(place, kind, words[kind], found.name ? fill(words[key], found) : "");
+}
+
+function show(place, kind, word, reason) {
+  place.className = `kb-answer kb-answer--${kind}`;
+  place.replaceChildren(...(word ? [make("strong", {}, word), " "] : []), reason);
+}

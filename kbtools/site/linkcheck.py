@@ -1,0 +1,218 @@
+"""Every address in a built site leads somewhere: to a file, and to an anchor that is there.
+
+`mkdocs build --strict` sees the links of Markdown; this sees all of the HTML, the theme's too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from html import unescape
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+# What holds nothing of interest: text, the end of an element, the colours of code. Here and below
+# nothing is gone back over (`++`), so that no page takes longer than its length.
+NOTHING = re.compile(
+    r"""(?:[^<]++|</[a-z][^<>]*+>|<span(?: class="[\w -]*+")?>)*+""", re.IGNORECASE
+)
+# a `>` within quotes ends no tag
+TAG = re.compile(r"""<([a-z][\w:-]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>""", re.IGNORECASE)
+OPENS = re.compile("<[a-z]", re.IGNORECASE)
+RAW = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in ("script", "style")}
+"""Elements whose content is no markup, and what ends it."""
+# every attribute, so that no value is taken for one
+ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
+IN_CSS = re.compile(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""")
+LOADED_BY_LINK = {
+    *("stylesheet", "icon", "manifest", "preload", "modulepreload", "prefetch", "preconnect"),
+    *("dns-prefetch", "apple-touch-icon", "mask-icon"),
+}
+"""What a `link` may be that makes a browser ask for its address."""
+LOADING = {"src", "srcset", "poster", "data"}
+OUTSIDE = ("http", "https", "mailto", "tel", "")
+NOT_FOUND = "404.html"
+"""Served for any address, so its own links cannot be relative."""
+
+
+class Broken(msgspec.Struct, frozen=True, order=True):
+    """An address on a page that leads nowhere, or where none may."""
+
+    page: str
+    """Relative to the site, as in `KB0002/index.html`."""
+    address: str
+    why: str
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What one page holds: its anchors, and its addresses, each with whether it is loaded."""
+
+    anchors: frozenset[str]
+    addresses: frozenset[tuple[str, bool]]
+
+
+def check(site: Path, url: str = "") -> tuple[Broken, ...]:
+    """The broken addresses of every page and style sheet of a site, in the order of the pages.
+
+    `url` is where the site will be, as far as that is known: addresses that begin with it are
+    its own, and its path is that of the page for what is not found.
+    """
+    files = {file.relative_to(site).as_posix() for file in site.rglob("*") if file.is_file()}
+    anchors: dict[str, frozenset[str]] = {}
+    wanted: list[tuple[str, str, str, str]] = []
+    broken: list[Broken] = []
+    resolve = _resolver(files, url)
+    for name in sorted(files):
+        if name.endswith(".html"):
+            found = take_apart((site / name).read_text("utf-8", "replace"))
+            anchors[name] = found.anchors
+        elif name.endswith(".css"):
+            found = Found(frozenset(), frozenset(_in_css((site / name).read_text("utf-8"))))
+        else:
+            continue
+        for address, loaded in found.addresses:
+            target, fragment, why = resolve(name, address, loaded)
+            if why:
+                broken.append(Broken(name, address, why))
+            elif fragment and target:
+                wanted.append((name, address, target, fragment))
+    broken += _missing_anchors(anchors, wanted)
+    return tuple(sorted(broken))
+
+
+def take_apart(html: str) -> Found:
+    """The anchors and the addresses of a page."""
+    anchors: set[str] = set()
+    addresses: set[tuple[str, bool]] = set()
+    for tag, text in _tags(html):
+        held = {
+            name.lower(): unescape(one or two or three)
+            for name, one, two, three in ATTRIBUTE.findall(text)
+        }
+        if "id" in held:
+            anchors.add(held["id"])
+        if tag == "a" and "name" in held:
+            anchors.add(held["name"])
+        addresses.update(_addresses(tag, held))
+    return Found(frozenset(anchors), frozenset(addresses))
+
+
+def _tags(html: str) -> Iterator[tuple[str, str]]:
+    """The tags that open an element, and their attributes; what a browser takes for text is not."""
+    at = 0
+    while True:
+        nothing = NOTHING.match(html, at)
+        at = nothing.end() if nothing else at
+        if at >= len(html):
+            return
+        found = TAG.match(html, at)
+        if found:
+            name, at = found[1].lower(), found.end()
+            if found[2]:
+                yield name, found[2]
+            if name in RAW:
+                end = RAW[name].search(html, at)
+                at = end.start() if end else len(html)
+        elif html.startswith("<!--", at):
+            end_of_comment = html.find("-->", at)
+            at = end_of_comment + 3 if end_of_comment >= 0 else len(html)
+        elif OPENS.match(html, at):
+            return  # a tag that never ends takes all that follows with it
+        else:
+            at += 1
+
+
+def _addresses(tag: str, held: dict[str, str]) -> Iterator[tuple[str, bool]]:
+    if "href" in held:
+        kinds = set(held.get("rel", "").lower().split())
+        yield held["href"], tag == "link" and bool(kinds & LOADED_BY_LINK)
+    for name in LOADING - {"srcset"}:
+        if name in held and (name != "data" or tag == "object"):
+            yield held[name], True
+    for candidate in held.get("srcset", "").split(","):
+        if candidate.strip():
+            yield candidate.split()[0], True
+    if tag == "form" and held.get("action"):
+        yield held["action"], False
+
+
+def _in_css(text: str) -> Iterator[tuple[str, bool]]:
+    for one, two in IN_CSS.findall(text):
+        if not (one or two).startswith("#"):  # of an SVG, not of a page
+            yield one or two, True
+
+
+Resolver = Callable[[str, str, bool], tuple[str, str, str]]
+
+
+def _resolver(files: set[str], url: str) -> Resolver:
+    """From page, address and whether it is loaded: the file, the fragment, or why there is none."""
+    root = urlsplit(url).path.rstrip("/") + "/"
+    known: dict[tuple[str, str, bool], tuple[str, str, str]] = {}
+
+    def resolve(page: str, address: str, loaded: bool) -> tuple[str, str, str]:
+        folder = str(PurePosixPath(page).parent)
+        key = (page if address[:1] in "#?" or page == NOT_FOUND else folder, address, loaded)
+        if key not in known:
+            known[key] = _resolve(files, url, root, page, address, loaded)
+        return known[key]
+
+    return resolve
+
+
+def _resolve(
+    files: set[str], url: str, root: str, page: str, address: str, loaded: bool
+) -> tuple[str, str, str]:
+    try:
+        parts = urlsplit(address.strip())
+    except ValueError as error:
+        return "", "", f"not an address: {error}"
+    if url and address.startswith(url.rstrip("/") + "/"):
+        path = root + address[len(url.rstrip("/")) + 1 :].partition("#")[0].partition("?")[0]
+        return _file(files, path[len(root) :], parts.fragment)
+    if parts.scheme == "data" and loaded:
+        return "", "", ""
+    if parts.scheme not in OUTSIDE:
+        return "", "", f"an address must not begin with `{parts.scheme}:`"
+    if parts.scheme or parts.netloc:
+        return "", "", "loaded from another origin" if loaded else ""
+    path = unquote(parts.path)
+    if path.startswith("/"):
+        path = normpath(path) + "/" * (path.endswith(("/", "/.")) and normpath(path) != "/")
+        if page != NOT_FOUND:
+            return "", "", "not relative: it would break under another base path"
+        if not path.startswith(root):
+            return "", "", f"outside of the site, whose path is {root}"
+        return _file(files, path[len(root) :], parts.fragment)
+    if not path:
+        return page, unquote(parts.fragment), ""
+    whole = normpath(f"{PurePosixPath(page).parent}/{path}")
+    if whole.startswith(".."):
+        return "", "", "outside of the site"
+    slash = "/" if path.endswith(("/", "/.", "/..")) or path in (".", "..") else ""
+    return _file(files, ("" if whole == "." else whole) + slash, parts.fragment)
+
+
+def _file(files: set[str], path: str, fragment: str) -> tuple[str, str, str]:
+    path = path.removeprefix("/")
+    if path in files:
+        return path, unquote(fragment), ""
+    index = f"{path.rstrip('/')}/index.html".removeprefix("/")
+    if index in files:
+        if path and not path.endswith("/"):
+            return "", "", "a page's address ends with `/`"
+        return index, unquote(fragment), ""
+    return "", "", "nothing is there"
+
+
+def _missing_anchors(
+    anchors: dict[str, frozenset[str]], wanted: Iterable[tuple[str, str, str, str]]
+) -> Iterator[Broken]:
+    for page, address, target, fragment in wanted:
+        if fragment == "top" or fragment.startswith(":~:") or target not in anchors:
+            continue
+        if fragment not in anchors[target]:
+            yield Broken(page, address, f"{target} has no anchor `{fragment}`")

@@ -1,0 +1,1 @@
+"""The pages that people read, one module for each kind."""

@@ -1,0 +1,228 @@
+"""The page of an article."""
+
+from __future__ import annotations
+
+from markupsafe import Markup, escape
+
+from kbtools import linking
+from kbtools.article import Role, Snippet
+from kbtools.matrix import Cell
+from kbtools.reading import Fence, Heading, Page
+from kbtools.site.book import Entry, download_path, identity_of, issue_path
+from kbtools.site.pages import marks, prose
+from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.strip import names_of, strip
+from kbtools.site.rendering import LONG, cut, render
+from kbtools.starting import slug
+from kbtools.toolchain import MACHINE
+
+
+def article_page(
+    frame: Frame, entry: Entry, cells: tuple[Cell, ...], head: str = ""
+) -> tuple[str, bytes]:
+    """The page of an article in the language of the frame; `head` is more for its `<head>`."""
+    text = entry.text(frame.language)
+    sections = sections_of(entry, text.page)
+    running = [fence for fence in text.page.fences if fence.runs]
+    by_line = {  # a translation has the same snippets, byte for byte, at other lines
+        fence.line: snippet
+        for fence, snippet in zip(running, entry.article.snippets, strict=False)
+        if fence.code == snippet.code
+    }
+
+    def replace(fence: Fence) -> str | None:
+        snippet = by_line.get(fence.line)
+        if snippet is None:
+            return prose.code_block(fence, text.page)
+        language = {"cuda": "cpp"}.get(snippet.language, snippet.language)
+        return f"\n{bar(frame, entry, snippet)}\n{prose.code_block(fence, text.page, language)}"
+
+    parts = [
+        fold(frame, entry, cells),
+        prose.body(frame, text.page, sections, replace),
+        section(frame, "evidence", evidence(frame, entry)),
+        section(frame, "upstream", upstream(frame, entry)),
+        section(frame, "link", link(frame, entry)),
+    ]
+    whole = "\n".join(parts)
+    own = text.language == frame.language  # the original is searched in its own language
+    title = f"{entry.id}: {text.title}"
+    return frame.page(title, whole, about=text.summary, head=head, searched=own)
+
+
+def section(frame: Frame, name: str, html: str) -> str:
+    """A section that no author wrote; what it says is not searched."""
+    title = frame.words(f"article.{name}")
+    return f'\n## {title} {{#{name} data-pagefind-ignore="all"}}\n\n{html}\n'
+
+
+def sections_of(entry: Entry, page: Page) -> dict[str, str]:
+    """The heading of each section → its id, the same in every language."""
+    original: tuple[Heading, ...] = entry.original.page.headings
+    ids = [slug(heading.text) for heading in original]
+    if len(page.headings) != len(ids):
+        return {}
+    return {heading.text: name for heading, name in zip(page.headings, ids, strict=True)}
+
+
+def fold(frame: Frame, entry: Entry, cells: tuple[Cell, ...]) -> str:
+    """All that a reader in a hurry needs: is it mine, am I affected, what helps, was it tried."""
+    text, matter = entry.text(frame.language), entry.article.matter
+    by_id = frame.book.by_id
+    return render(
+        "fold.html",
+        frame=frame,
+        words=frame.words,
+        entry=entry,
+        matter=matter,
+        title=cut(text.title),
+        summary=cut(text.summary, LONG),
+        text=text,
+        word=entry.state.word,
+        fix=first_fix(entry),
+        fix_section=fix_section(entry),
+        claim=claim(frame, entry),
+        strip=strip(frame, entry, cells),
+        strip_names=", ".join(names_of(entry)),
+        confusable=[by_id[one] for one in matter.confusable if one in by_id],
+        you=you(frame, entry),
+    )
+
+
+def claim(frame: Frame, entry: Entry) -> Markup:
+    """Where the article says that it fails, as HTML."""
+    alternatives = entry.article.matter.affected
+    if not alternatives:
+        return escape(frame.words("article.claim-always"))
+    code = Markup("<code>{}</code>")
+    ranges = [
+        code.format(cut(" and ".join(f"{name} {range_}" for name, range_ in one.items())))
+        for one in alternatives
+    ]
+    joined = Markup(" {} ").format(frame.words("site.or")).join(ranges)
+    return Markup("{}").format(escape(frame.words("article.claim"))).format(range=joined)
+
+
+def you(frame: Frame, entry: Entry) -> dict[str, object]:
+    """What the box "is this you?" needs: the claim, and versions to pick from."""
+    known: dict[str, list[str]] = {}
+    for name in names_of(entry):
+        versions = dict.fromkeys(
+            found.partition("+")[0]
+            for toolchain in frame.book.toolchains
+            if (found := toolchain.version(name)) is not None
+        )
+        known[name] = list(versions)
+    gpus = {gpu.name: gpu.sm for toolchain in frame.book.toolchains for gpu in toolchain.gpus}
+    return {
+        "affected": entry.article.matter.affected,
+        "versions": known,
+        "machine": MACHINE,
+        "gpus": gpus if "sm" in known else {},
+        "words": frame.words.part("you"),
+    }
+
+
+def fix_section(entry: Entry) -> str:
+    """The id of the section that the first fix stands in."""
+    fixes = [one.place.line for one in entry.article.snippets if one.role is Role.FIX]
+    headings = entry.original.page.headings
+    above = [heading for heading in headings if fixes and heading.line < fixes[0]]
+    return slug(above[-1].text) if above else ""
+
+
+def first_fix(entry: Entry) -> tuple[str, str]:
+    """What to type: the id of a snippet or nothing, and the code.
+
+    The first block of the fix's section if it is one for the shell, which most readers can paste as
+    it is; else the first snippet that is a fix.
+    """
+    page = entry.original.page
+    fixes = [one for one in entry.article.snippets if one.role is Role.FIX]
+    if not fixes:
+        return "", ""
+    start = max((h.line for h in page.headings if h.line < fixes[0].place.line), default=0)
+    first = next(fence for fence in page.fences if fence.line > start)
+    if first.language in ("bash", "sh", "shell", "console") and not first.runs:
+        return "", cut(first.code.strip(), LONG)
+    return fixes[0].id, cut(fixes[0].code.strip("\n"), 16 * LONG)
+
+
+def bar(frame: Frame, entry: Entry, snippet: Snippet) -> str:
+    """What stands above a snippet: its role, what was seen of it, how to run it oneself."""
+    return render(
+        "bar.html",
+        frame=frame,
+        words=frame.words,
+        snippet=snippet,
+        marks=marks.counted(frame, entry.of(snippet.id)),
+        needs=needs(frame, snippet),
+        download=frame.to(download_path(snippet)),
+        logs=frame.here(f"{entry.id}/logs/#{snippet.id}"),
+    )
+
+
+def needs(frame: Frame, snippet: Snippet) -> str:
+    """What a machine must have to run a snippet, in words; empty where any will do."""
+    kind = snippet.keys.requires
+    if kind == "cpu":
+        return ""
+    if kind.startswith("gpus:"):
+        return frame.words("article.needs-gpus", n=kind[5:])
+    return frame.words(f"article.needs-{kind}")
+
+
+def evidence(frame: Frame, entry: Entry) -> str:
+    """Toolchains × snippets."""
+    columns = [one for one in entry.article.snippets if entry.of(one.id)]
+    rows: dict[str, dict[str, object]] = {}
+    for one in entry.seen:
+        toolchain = one.row.toolchain
+        row = rows.setdefault(
+            identity_of(toolchain),
+            {"toolchain": toolchain, "cells": {}, "day": one.row.when, "targets": set()},
+        )
+        row["cells"][one.snippet.id] = marks.of_run(frame, one)  # type: ignore[index]
+        row["targets"] |= set(one.row.outcome.targets)  # type: ignore[operator]
+        row["day"] = max(row["day"], one.row.when)  # type: ignore[call-overload]
+    position = {identity_of(one): i for i, one in enumerate(frame.book.toolchains)}
+    ordered = sorted(rows.items(), key=lambda item: position.get(item[0], len(position)))
+    return render(
+        "evidence.html",
+        frame=frame,
+        words=frame.words,
+        entry=entry,
+        columns=columns,
+        rows=[row for _, row in ordered],
+    )
+
+
+def upstream(frame: Frame, entry: Entry) -> str:
+    """The threads of other projects, and what each is to this failure."""
+    threads = [
+        (
+            one,
+            linking.upstream_url(one.reference),
+            frame.to(issue_path(frame.book, one.reference, frame.language)),
+        )
+        for one in entry.article.matter.upstream
+    ]
+    return render("upstream.html", frame=frame, words=frame.words, threads=threads)
+
+
+def link(frame: Frame, entry: Entry) -> str:
+    """How to point to this page."""
+    own, matter = frame.book.config.knowledge_base, entry.article.matter
+    language = "" if frame.language == frame.book.languages[0] else frame.language
+    return render(
+        "link.html",
+        frame=frame,
+        words=frame.words,
+        entry=entry,
+        ways={
+            "url": linking.url(entry.id, own.url, language),
+            "markdown": linking.markdown(matter, own.url),
+            "badge": linking.badge(matter, own.url),
+            "reply": linking.reply(matter, own.url, own.name),
+        },
+    )

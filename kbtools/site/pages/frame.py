@@ -1,0 +1,89 @@
+"""What all pages have: an address, a language, its counterparts, and a way to write links."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import msgspec
+from markupsafe import escape
+
+from kbtools.site import words
+from kbtools.site.book import Book, prefix
+from kbtools.site.rendering import LONG, cut, render
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """A page that is being made."""
+
+    book: Book
+    language: str
+    path: str
+    """Below its language's root, as in `KB0002/`; empty for the home page."""
+
+    @property
+    def words(self) -> words.Words:
+        """The site's words in its language."""
+        return words.of(self.language)
+
+    @property
+    def address(self) -> str:
+        """Relative to the root of the site, as in `zh/KB0002/`."""
+        return prefix(self.book, self.language) + self.path
+
+    @property
+    def file(self) -> str:
+        """Of its Markdown in the tree; built, it answers at its address."""
+        return (
+            f"{self.address.removesuffix('/') or 'index'}.md"
+            if self.path
+            else f"{self.address}index.md"
+        )
+
+    def to(self, target: str) -> str:
+        """The relative URL of an address that is relative to the root of the site."""
+        return "../" * self.address.count("/") + target or "./"
+
+    def here(self, target: str) -> str:
+        """The relative URL of an address below the root of the page's language."""
+        return self.to(prefix(self.book, self.language) + target)
+
+    def name_of(self, language: str) -> str:
+        """A language's own name for itself."""
+        return words.of(language)("name") if language in words.KNOWN else language
+
+    def counterpart(self, language: str) -> str:
+        """The relative URL of the same page in another language."""
+        return self.to(prefix(self.book, language) + self.path)
+
+    @staticmethod
+    def slug(value: str) -> str:
+        """A word of the knowledge base as part of an address."""
+        return re.sub(r"[^\w.-]+", "-", value.lower()).strip(".-") or "-"
+
+    def page(
+        self, title: str, body: str, *, about: str = "", head: str = "", searched: bool = True
+    ) -> tuple[str, bytes]:
+        """The page's file: front matter that the theme reads, and the body in Markdown."""
+        name = self.book.config.knowledge_base.name
+        whole = f"{cut(title)} · {name}" if self.path else name
+        described = f'<meta name="description" content="{escape(cut(about, LONG))}">'
+        matter = {
+            "title": str(escape(cut(title))),
+            "kb_language": self.language,
+            "kb_path": self.path,
+            "kb_title": str(escape(whole)),
+            "kb_unsearched": not searched,
+            "kb_head": (described if about else "") + head,
+        }
+        lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in matter.items()]
+        return self.file, "\n".join(["---", *lines, "---", "", body]).encode()
+
+    def plain(
+        self, template: str, title: str, about: str = "", /, **values: object
+    ) -> tuple[str, bytes]:
+        """A page that is one template and no text to be searched."""
+        html = render(template, frame=self, words=self.words, title=title, about=about, **values)
+        return self.page(
+            title, f'<div class="kb-page" data-pagefind-ignore="all">{html}</div>\n', about=about
+        )

@@ -1,0 +1,58 @@
+"""The page of an article's logs: what was seen, word for word, an anchor for each run."""
+
+from __future__ import annotations
+
+from kbtools.site.book import Entry, anchor
+from kbtools.site.pages import marks
+from kbtools.site.pages.frame import Frame
+from kbtools.site.rendering import cut
+from kbtools.state import Seen, where
+from kbtools.toolchain import Toolchain
+
+ONE, ALL = 30_000, 400_000
+"""Characters shown of a log, and of all logs of an article."""
+
+
+def logs_page(frame: Frame, entry: Entry) -> tuple[str, bytes]:
+    """The logs of an article, by snippet. An output that another run had, too, is there once."""
+    known: dict[str, Seen] = {}
+    left = ALL
+    snippets = []
+    for snippet in entry.article.snippets:
+        runs = []
+        for one in entry.of(snippet.id):
+            output = one.row.outcome.output.strip("\n")
+            first = known.setdefault(output, one) if len(output) > 200 else one
+            shown = output[: min(ONE, left)] if first is one else ""
+            left -= len(shown)
+            runs.append(
+                {
+                    "anchor": anchor(one),
+                    "mark": marks.of_run(frame, one),
+                    "seen": one,
+                    "where": cut(where(one)),
+                    "output": shown,
+                    "hidden": len(output) - len(shown) if first is one else 0,
+                    "same": anchor(first) if first is not one else "",
+                    "same_as": f"{first.snippet.id}, {first.row.toolchain.brief}",
+                }
+            )
+        if runs:
+            snippets.append({"snippet": snippet, "runs": runs})
+    return frame.plain(
+        "logs.html",
+        frame.words("logs.title", id=entry.id),
+        entry.text(frame.language).title,
+        entry=entry,
+        snippets=snippets,
+        toolchains=toolchains_of(entry),
+    )
+
+
+def toolchains_of(entry: Entry) -> list[tuple[Toolchain, str]]:
+    """The toolchains of an article's evidence, each with all that is installed in it."""
+    found = [here[0].row.toolchain for here in entry.by_toolchain.values()]
+    return [
+        (toolchain, cut(", ".join(f"{n} {v}" for n, v in toolchain.packages.items()), ONE // 10))
+        for toolchain in found
+    ]

@@ -1,0 +1,183 @@
+"""The other pages: status board, traceback box, search, upstream threads, guide, downloads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from posixpath import normpath
+
+from markupsafe import escape
+
+from kbtools import linking, repro
+from kbtools.article import Snippet
+from kbtools.site.book import Book, Entry, download_path, issue_path, prefix
+from kbtools.site.pages import marks
+from kbtools.site.pages.frame import Frame
+from kbtools.site.rendering import cut, visible
+
+
+def board_page(frame: Frame) -> tuple[str, bytes]:
+    """Articles × toolchains."""
+    of_article = dict(frame.book.board.rows)
+    rows = [
+        (
+            entry,
+            [
+                marks.of_cell(frame, entry, found, toolchain)
+                for found, toolchain in zip(
+                    of_article[entry.id], frame.book.toolchains, strict=True
+                )
+            ],
+        )
+        for entry in frame.book.entries
+    ]
+    return frame.plain(
+        "board.html", frame.words("board.title"), frame.words("board.lead"), rows=rows
+    )
+
+
+def paste_page(frame: Frame) -> tuple[str, bytes]:
+    """The box for a traceback."""
+    example = next((one for entry in frame.book.entries for one in _example(entry)), "")
+    return frame.plain(
+        "paste.html", frame.words("paste.title"), frame.words("paste.lead"), example=example
+    )
+
+
+def _example(entry: Entry) -> Iterator[str]:
+    for one in entry.seen:
+        if one.verdict.name == "reproduced" and 200 < len(one.row.outcome.output) < 4000:
+            yield visible(one.row.outcome.output)
+
+
+def search_page(frame: Frame) -> tuple[str, bytes]:
+    """A page of results, for a query in the address."""
+    return frame.plain("search.html", frame.words("search.title"))
+
+
+def issue_pages(book: Book, language: str) -> Iterator[tuple[str, bytes]]:
+    """For every upstream thread, the articles that speak of it."""
+    for reference, entries in book.issues.items():
+        path = issue_path(book, reference, language).removeprefix(prefix(book, language))
+        frame = Frame(book, language, path)
+        kinds = [
+            (entry, [one for one in entry.article.matter.upstream if one.reference == reference])
+            for entry in entries
+        ]
+        yield frame.plain(
+            "issue.html",
+            frame.words("issue.title", reference=reference),
+            frame.words("issue.lead"),
+            reference=reference,
+            url=linking.upstream_url(reference),
+            entries=kinds,
+        )
+
+
+def docs(book: Book, language: str) -> dict[str, tuple[str, str]]:
+    """The pages of `docs/`: path below it → Markdown, and the language that it is in.
+
+    `x.zh.md` is the translation of `x.md`.
+    """
+    folder, first = book.config.root / "docs", book.languages[0]
+    found = {}
+    for file in sorted(folder.rglob("*.md")):
+        if file.suffixes[:-1]:
+            continue
+        own = file.with_suffix(f".{language}.md")
+        there = language != first and own.is_file()
+        text = (own if there else file).read_text("utf-8")
+        path = file.relative_to(folder).as_posix()
+        found[path] = (text, language if there else first)
+    return found
+
+
+def guide_page(frame: Frame, pages: dict[str, tuple[str, str]]) -> tuple[str, bytes]:
+    """The list of all pages of documentation."""
+    listed = [
+        (frame.here(address_of(path)), heading_of(text, path)) for path, (text, _) in pages.items()
+    ]
+    listed += [
+        (frame.to(f"reference/{name}/"), frame.words(f"guide.{name}"))
+        for name in frame.book.config.site.reference
+    ]
+    title = frame.words("guide.title")
+    return frame.plain("guide.html", title, frame.words("guide.lead"), pages=listed)
+
+
+def address_of(path: str) -> str:
+    """Where a page of documentation answers: `format.md` at `format/`."""
+    return re.sub(r"(?:^|(?<=/))index/$", "", path.removesuffix(".md") + "/")
+
+
+def heading_of(text: str, path: str) -> str:
+    """The first heading of a page, or the name of its file."""
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return cut(re.sub(r"[`*]", "", found[1])) if found else Path(path).stem
+
+
+def doc_page(book: Book, language: str, path: str, text: str, written: str) -> tuple[str, bytes]:
+    """A page of documentation, with the front matter that the theme reads."""
+    frame = Frame(book, language, address_of(path))
+    if language != book.languages[0]:
+        text = MARKDOWN_LINK.sub(lambda match: _from_below(book, path, match), text)
+    if written != language:
+        note = frame.words("site.untranslated", language=frame.name_of(written))
+        text = f'<p class="kb-notice">{escape(note)}</p>\n\n{text}'
+    made = frame.page(heading_of(text, path), text, searched=written == language)
+    return prefix(book, language) + path, made[1]
+
+
+MARKDOWN_LINK = re.compile(r"(\]\()(?!https?:|mailto:|[#/])([^)\s#]+\.md)")
+
+
+def _from_below(book: Book, path: str, match: re.Match[str]) -> str:
+    """A link of a page that stands one folder deeper than its original, made right again."""
+    target = normpath(f"{path}/../{match[2]}")
+    there = (book.config.root / "docs" / target).is_file()
+    return match[0] if there else f"{match[1]}../{match[2]}"
+
+
+def download(book: Book, snippet: Snippet) -> tuple[str, bytes]:
+    """A snippet as a file that runs by itself, without kbtools."""
+    return download_path(snippet), stand_alone(book, snippet).encode()
+
+
+def stand_alone(book: Book, snippet: Snippet) -> str:
+    """The code of a snippet and of those it continues, headed by what it is and needs."""
+    sign = "//" if snippet.language == "cuda" else "#"
+    own = Path(download_path(snippet)).name
+    run = {"python": f"python {own}", "bash": f"bash {own}", "cuda": f"nvcc {own} -o a && ./a"}
+    variables = "".join(f"{name}='{value}' " for name, value in snippet.env.items())
+    command = (
+        f"{variables}{snippet.keys.tool + ' ' if snippet.keys.tool else ''}{run[snippet.language]}"
+    )
+    page = linking.url(snippet.article, book.config.knowledge_base.url)
+    head = [
+        f"{snippet.name}, a {snippet.role}: {page}",
+        f"needs: {snippet.keys.requires}",
+        f"run: {command}",
+    ]
+    code = "\n".join(part.code.rstrip("\n") for part in (*snippet.before, snippet))
+    lines = [f"{sign} {visible(line).replace(chr(10), ' ')}" for line in head]
+    future = re.findall(r"^from __future__ import .*$", code, re.MULTILINE)
+    if snippet.language == "python" and re.search(r"\bkbtools\b.*\brepro\b", code):
+        for line in future:
+            code = code.replace(line, "", 1)
+        lines += [*dict.fromkeys(future), *bundled()]
+    return "\n".join([*lines, "", code]) + "\n"
+
+
+def bundled() -> list[str]:
+    """`kbtools.repro`, which a stand-alone file brings along."""
+    source = Path(repro.__file__).read_text("utf-8")
+    return [
+        "",
+        "# The module kbtools.repro, so that this file runs without kbtools.",
+        "import sys as _sys, types as _types",
+        '_kbtools, _repro = _types.ModuleType("kbtools"), _types.ModuleType("kbtools.repro")',
+        f"exec(compile({source!r}, 'kbtools/repro.py', 'exec'), _repro.__dict__)",
+        "_kbtools.repro = _repro",
+        '_sys.modules.update({"kbtools": _kbtools, "kbtools.repro": _repro})',
+    ]

@@ -1,0 +1,81 @@
+"""The strip of versions at the head of an article: where its failure was seen, and where not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from packaging.version import InvalidVersion, Version
+
+from kbtools.matrix import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
+from kbtools.site.book import Entry
+from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.marks import Mark, of_cell
+from kbtools.toolchain import MACHINE, Toolchain
+
+RANK = (CONTRADICTED, FAILS, WORKS, REPORTED, BLANK)
+
+
+def names_of(entry: Entry) -> list[str]:
+    """What the article's claim is about: the names in its `affected`."""
+    alternatives = entry.article.matter.affected
+    return list(dict.fromkeys(name for alternative in alternatives for name in alternative))
+
+
+def strip(frame: Frame, entry: Entry, cells: Sequence[Cell]) -> list[Mark]:
+    """A cell for each version that anything was run on, from old to new.
+
+    Toolchains with the same versions of what the claim is about share a cell while they agree;
+    where one was seen to fail and another not to, each has its own.
+    """
+    names = names_of(entry)
+    groups: dict[str, list[tuple[Toolchain, Cell]]] = {}
+    for toolchain, found in zip(frame.book.toolchains, cells, strict=True):
+        label = label_of(toolchain, names)
+        if label:
+            groups.setdefault(label, []).append((toolchain, found))
+    marks = []
+    for label, members in sorted(groups.items(), key=lambda item: _versions(item[1][0][0], names)):
+        measured = {found.mark for _, found in members} & {FAILS, WORKS, CONTRADICTED}
+        if len(measured) > 1:
+            parts = [
+                (f"{label}, {_apart(one)}", one, found) for one, found in members if found.mark
+            ]
+        else:
+            one, found = min(members, key=lambda member: RANK.index(member[1].mark))
+            parts = [(label, one, found)]
+        for shown, toolchain, found in parts:
+            mark = of_cell(frame, entry, found, toolchain)
+            marks.append(Mark(mark.sign, mark.kind, mark.words, mark.url, shown))
+    if names:
+        return marks
+    return [mark for mark in marks if mark.sign]  # without a claim, blank cells say nothing
+
+
+def label_of(toolchain: Toolchain, names: Sequence[str]) -> str:
+    """The versions of these, without their local parts; empty where one is not there."""
+    if not names:
+        return toolchain.brief
+    found = [(name, toolchain.version(name)) for name in names]
+    packages = [(name, version) for name, version in found if name not in MACHINE]
+    if any(version is None for _, version in packages) or not any(v for _, v in found):
+        return ""
+    shown = [(version or "–").partition("+")[0] for _, version in found]
+    return (
+        " · ".join(f"{n} {v}" for n, v in zip(names, shown, strict=True)) if names[1:] else shown[0]
+    )
+
+
+def _apart(toolchain: Toolchain) -> str:
+    gpu = toolchain.gpus[0].name if toolchain.gpus else f"Python {toolchain.python}"
+    return f"{toolchain.brief}, {gpu}"
+
+
+def _versions(toolchain: Toolchain, names: Sequence[str]) -> list[Version]:
+    wanted = names or list(toolchain.packages)[:0] or ["torch", "triton", "python"]
+    found = []
+    for name in wanted:
+        try:
+            found.append(Version(toolchain.version(name) or "0"))
+        except InvalidVersion:
+            found.append(Version("0"))
+    return found

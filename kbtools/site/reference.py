@@ -1,0 +1,110 @@
+"""Pages about kbtools itself, from its code: the rules, the commands, the modules."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+
+import click
+
+import kbtools
+from kbtools.checks import RULES
+from kbtools.config import Config
+
+FOLDER = "reference"
+NOT_FOR_OTHERS = {"cli", "site", "running", "templates", "building_install", "building_links"}
+"""Modules that only kbtools itself imports."""
+
+_HEAD = "---\ntitle: {title}\n---\n\n# {title}\n\n"
+
+
+def pages(config: Config, commands: click.Command) -> Iterator[tuple[str, bytes]]:
+    """The pages that the knowledge base asks for in `[site] reference`, paths in the tree first.
+
+    `commands` is the command line, which this layer cannot import.
+    """
+    wanted = config.site.reference
+    if "rules" in wanted:
+        yield f"{FOLDER}/rules.md", rules().encode()
+    if "cli" in wanted:
+        yield f"{FOLDER}/cli.md", command_line(commands).encode()
+    if "api" in wanted:
+        modules = tuple(public_modules())
+        yield f"{FOLDER}/api/index.md", api(modules).encode()
+        for name in modules:
+            yield f"{FOLDER}/api/{name}.md", module(name).encode()
+
+
+def rules() -> str:
+    """Every rule of `kbtools check`; the docstring of its function is what is said of it."""
+    parts = (
+        f"## {rule.code} {rule.name} {{#{rule.code.lower()}}}\n\n{rule.page}\n" for rule in RULES
+    )
+    head = _HEAD.format(title="Rules") + "What `kbtools check` holds every article to.\n\n"
+    return head + "\n".join(parts)
+
+
+def command_line(command: click.Command, name: str = "kbtools") -> str:
+    """Every command, with its arguments and options."""
+    parts = [_HEAD.format(title="Commands")]
+    for words, one in _walk(command, (name,)):
+        parts.append(_command(" ".join(words), one, len(words)))
+    return "\n".join(parts)
+
+
+def _walk(
+    command: click.Command, words: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield words, command
+    for name, inner in sorted(getattr(command, "commands", {}).items()):
+        if not inner.hidden:
+            yield from _walk(inner, (*words, name))
+
+
+def _command(words: str, command: click.Command, depth: int) -> str:
+    context = click.Context(command, info_name=words)
+    usage = " ".join([words, *command.collect_usage_pieces(context)])
+    lines = [f"{'#' * min(depth + 1, 4)} `{words}`", "", text(command.help or ""), ""]
+    lines += ["```sh", usage, "```", ""]
+    records = [
+        record for p in command.get_params(context) if (record := p.get_help_record(context))
+    ]
+    if records:
+        lines += ["| option | |", "| --- | --- |"]
+        lines += [
+            f"| `{option.replace('|', chr(92) + '|')}` | {text(said)} |" for option, said in records
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def text(said: str) -> str:
+    """A help text as Markdown: in it nothing is markup but code between backticks."""
+    said = re.sub(r"\s*\n(?!\n)(?<!\n\n)\s*", " ", said.replace("\b", "").strip())
+    parts = re.split(r"(`[^`]+`)", said)
+    return "".join(
+        part
+        if part.startswith("`") and len(part) > 2
+        else re.sub(r"([\\*_\[\]<>|])", r"\\\1", part)
+        for part in parts
+    )
+
+
+def public_modules() -> Iterator[str]:
+    """The modules that a program may import, by name below `kbtools`."""
+    for found in pkgutil.iter_modules(kbtools.__path__):
+        if not found.name.startswith("_") and found.name not in NOT_FOR_OTHERS:
+            yield found.name
+
+
+def api(modules: Iterable[str]) -> str:
+    """The list of the modules."""
+    lines = [_HEAD.format(title="Modules"), "What a program may import.", ""]
+    lines += [f"- [`kbtools.{name}`]({name}.md)" for name in modules]
+    return "\n".join(lines) + "\n"
+
+
+def module(name: str) -> str:
+    """The page of a module: mkdocstrings fills it from the docstrings."""
+    return f"{_HEAD.format(title=f'kbtools.{name}')}::: kbtools.{name}\n"

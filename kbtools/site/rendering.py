@@ -1,0 +1,84 @@
+"""Templates → HTML that may stand in a page of Markdown: escaped, cut, on a line of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+SHORT, LONG = 300, 2000
+"""Characters shown of a field in a list, and on a page of its own."""
+
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
+
+
+def visible(text: str) -> str:
+    """A text without characters that act: control codes and changes of direction are shown as �."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def cut(text: object, length: int = SHORT) -> str:
+    """The first so many characters, and a sign that there was more."""
+    shown = visible(str(text))
+    return shown if len(shown) <= length else f"{shown[:length].rstrip()}…"
+
+
+def preformatted(text: str) -> Markup:
+    """A text in a `pre`, every line break a character reference: the line does not end."""
+    return Markup(str(escape(visible(text))).replace("\n", "&#10;"))
+
+
+def with_code(text: str) -> Markup:
+    """A line of text in which what stands between backticks is code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    shown = [f"<code>{escape(p)}</code>" if i % 2 else str(escape(p)) for i, p in enumerate(parts)]
+    return Markup("".join(shown))
+
+
+def flat(text: str) -> Markup:
+    """A text in an attribute, in which its lines go on as they are."""
+    return preformatted(text)
+
+
+def attribute_json(value: object) -> str:
+    """A value as JSON, to be escaped like any other attribute."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+@cache
+def environment() -> Environment:
+    """The templates: everything is escaped, a name that is not there is an error."""
+    made = Environment(
+        loader=PackageLoader("kbtools.site", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "cut": cut,
+        "pre": preformatted,
+        "json": attribute_json,
+        "flat": flat,
+        "code": with_code,
+    }
+    return made
+
+
+def render(template: str, /, **values: Any) -> str:
+    """The HTML of a template as one line, which no rule of Markdown can take apart."""
+    return one_line(environment().get_template(template).render(values))
+
+
+def one_line(html: str) -> str:
+    """HTML without line breaks. Those of a `pre` are character references already."""
+    return " ".join(line for line in map(str.strip, html.split("\n")) if line)

@@ -1,0 +1,155 @@
+"""The theme's few templates, filled in for a knowledge base, and what the pages load."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from urllib.parse import urlsplit
+
+from markupsafe import escape
+
+from kbtools.site import words
+from kbtools.site.book import Book, prefix
+from kbtools.site.machine import feeds
+
+SITE = resources.files("kbtools.site")
+PARTS = ("kb-header", "kb-footer")
+
+
+@cache
+def assets() -> dict[str, bytes]:
+    """Style sheets, scripts and pictures: path in the tree → content.
+
+    Their folder is named for all of them: a browser never mixes two versions.
+    """
+    found = {
+        file.name: file.read_bytes()
+        for file in sorted((SITE / "assets").iterdir(), key=lambda one: one.name)
+        if file.is_file()
+    }
+    return {f"{_folder(found)}/{name}": content for name, content in found.items()}
+
+
+def _folder(files: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in files.items():
+        digest.update(name.encode() + b"\0" + content)
+    return f"assets/kb-{digest.hexdigest()[:10]}"
+
+
+def folder() -> str:
+    """Where the assets are, below the root of the site."""
+    return next(iter(assets())).rpartition("/")[0]
+
+
+def theme(book: Book) -> Iterator[tuple[str, bytes]]:
+    """The files of `theme.custom_dir`."""
+    own = book.config.knowledge_base
+    first = book.languages[0]
+    shared = {
+        "assets": folder(),
+        "first": first,
+        "colour": book.config.site.colour,
+        "colour-dark": book.config.site.colour_dark,
+        "alternates": alternates(book),
+        "base": urlsplit(own.url).path.rstrip("/") + "/",
+        "known": known(book),
+    }
+    for name in ("main.html", "404.html", "partials/language.html"):
+        yield name, fill(book, (SITE / "theme" / name).read_text("utf-8"), first, shared).encode()
+    for language in book.languages:
+        values = shared | {
+            "prefix": prefix(book, language),
+            "languages": switches(book, language),
+            "source": source(book, language),
+            "machine": machine(book, language),
+            "scripts": for_scripts(language),
+        }
+        for part in PARTS:
+            text = (SITE / "theme" / "partials" / f"{part}.html").read_text("utf-8")
+            yield f"partials/{part}-{language}.html", fill(book, text, language, values).encode()
+
+
+def fill(book: Book, text: str, language: str, values: dict[str, str]) -> str:
+    """A template with each `@name@` replaced: by a value, else by the site's own words."""
+    own = words.of(language)
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in values:
+            return values[name]
+        said = book.config.knowledge_base.name if name == "site-name" else own(name)
+        return re.sub(r"[{}%#]", lambda brace: f"&#{ord(brace[0])};", str(escape(said)))
+
+    return re.sub(r"@([a-z][a-z.-]*)@", value, text)
+
+
+def alternates(book: Book) -> str:
+    """Links to the same page in the other languages, for search engines."""
+    if not book.languages[1:]:
+        return ""
+    links = "".join(
+        f'<link rel="alternate" hreflang="{one}" '
+        f"href=\"{{{{ ('{prefix(book, one)}' ~ page.meta.kb_path or './') | url }}}}\">"
+        for one in book.languages
+    )
+    return f"{{% if page and page.meta and page.meta.kb_language %}}{links}{{% endif %}}"
+
+
+def switches(book: Book, language: str) -> str:
+    """Links to the same page in the other languages, for readers."""
+    found = []
+    for one in book.languages:
+        if one == language:
+            continue
+        name = escape(words.of(one)("name")) if one in words.KNOWN else escape(one)
+        found.append(
+            f'<a class="kb-language" lang="{one}" hreflang="{one}" '
+            f"href=\"{{{{ ('{prefix(book, one)}' ~ page.meta.kb_path or './') | url }}}}\">"
+            f"{name}</a>"
+        )
+    return "".join(found)
+
+
+def source(book: Book, language: str) -> str:
+    """A link to the repository, where the configuration names one."""
+    url = book.config.knowledge_base.repository
+    if not url.startswith(("https://", "http://")):
+        return ""
+    return f' · <a href="{escape(url)}">{escape(words.of(language)("site.source"))}</a>'
+
+
+def machine(book: Book, language: str) -> str:
+    """Links to what there is for programs and for feed readers."""
+    own = words.of(language)
+    feed = (
+        f"<a href=\"{{{{ '{feeds.path(book, language)}' | url }}}}\">{escape(own('site.feed'))}</a>"
+    )
+    texts = f"<a href=\"{{{{ 'llms.txt' | url }}}}\">{escape(own('site.machine'))}</a>"
+    return f" · {feed} · {texts}"
+
+
+def for_scripts(language: str) -> str:
+    """The words that the scripts of every page say, as JSON within a script."""
+    own = words.of(language)
+    said = {
+        "copy": own("site.copy"),
+        "copied": own("site.copied"),
+        "hint": own("site.search-hint"),
+        "search": own.part("search"),
+    }
+    text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+    for char in "<>&%":  # ends no script, and no block of the template
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return "{% raw %}" + text + "{% endraw %}"
+
+
+def known(book: Book) -> str:
+    """Matches the first part of every address of the site, as JavaScript."""
+    own = book.config.knowledge_base
+    rest = ("articles", "paste", "status", "guide", "search", "issues", "by", "api", "badges")
+    return "|".join([rf"{own.prefix}\d+", *book.languages[1:], *rest])

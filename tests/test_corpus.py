@@ -1,0 +1,46 @@
+"""The corpus of real logs and the answers expected of it belong together."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+LOGS = ROOT / "tests" / "logs"
+EXPECTED: dict[str, dict[str, Any]] = tomllib.loads((LOGS / "expected.toml").read_text("utf-8"))
+
+
+def test_every_log_is_listed_and_there() -> None:
+    """No log without an expected answer, no answer without its log."""
+    assert sorted(EXPECTED) == sorted(file.name for file in LOGS.glob("*.log"))
+
+
+def test_expected_ids_are_articles() -> None:
+    """Every expected answer is an article of this knowledge base, named once."""
+    known = {file.name.partition("-")[0] for file in (ROOT / "kb").glob("*.md")}
+    for name, entry in EXPECTED.items():
+        assert set(entry["expect"]) <= known, name
+        assert len(set(entry["expect"])) == len(entry["expect"]), name
+
+
+def test_made_by_a_recipe() -> None:
+    """Every log names the recipe that made it, and that recipe expects the same."""
+    recipes = {
+        name: table
+        for file in (LOGS / "recipes").glob("*.toml")
+        for name, table in tomllib.loads(file.read_text("utf-8")).items()
+    }
+    for name, entry in EXPECTED.items():
+        recipe = entry["made"].removeprefix("python make.py ")
+        assert f"{recipe}.log" == name
+        table = recipes[recipe]
+        told = table.get("expect", recipes.get(table.get("like", ""), {}).get("expect"))
+        assert told == entry["expect"], name
+
+
+def test_both_kinds_are_there() -> None:
+    """A corpus of positives alone would praise a matcher that always answers."""
+    answers = [bool(entry["expect"]) for entry in EXPECTED.values()]
+    assert answers.count(True) >= 100
+    assert answers.count(False) >= 40

@@ -1,0 +1,92 @@
+"""`kbtools mcp`, spoken to by the client of the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from bases import KBTOOLS, Base, fence
+
+FAILURE = "RuntimeError: the failure of the day"
+
+
+@pytest.fixture
+def known(base: Base) -> Base:
+    """A knowledge base of two articles."""
+    base.article(fence("python repro id=r1", "1 / 0"), literal=FAILURE)
+    base.article(literal="ValueError: another one", number=2)
+    return base
+
+
+def asked(base: Base, *calls: tuple[str, dict[str, str]], words: tuple[str, ...] = ()) -> list[Any]:
+    """The tools that a server lists, and the answers of these."""
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    from mcp import ClientSession, StdioServerParameters, stdio_client
+
+    async def talk() -> list[Any]:
+        command = StdioServerParameters(
+            command=KBTOOLS[0],
+            args=[*KBTOOLS[1:], "mcp", *words],
+            cwd=str(base.root),
+            env=base.environment(),
+        )
+        async with stdio_client(command) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            listed = await session.list_tools()
+            return [listed, *[await session.call_tool(name, given) for name, given in calls]]
+
+    return asyncio.run(asyncio.wait_for(talk(), 60))
+
+
+def text(answer: Any) -> str:
+    """The text of an answer that is no error."""
+    assert not answer.is_error, answer
+    return "".join(part.text for part in answer.content)
+
+
+def test_tools_are_described(known: Base) -> None:
+    """An agent is told of three tools, what each is for, and that none changes anything."""
+    [listed] = asked(known)
+    tools = {tool.name: tool for tool in listed.tools}
+    assert set(tools) == {"diagnose", "explain", "search"}
+    assert all(tool.description and tool.annotations.read_only_hint for tool in tools.values())
+    assert tools["diagnose"].input_schema["required"] == ["log"]
+
+
+def test_from_a_log_to_an_article(known: Base) -> None:
+    """A log gives an id, an id gives the article, words give a list; no match is an answer."""
+    _, found, none, shown, some, nothing = asked(
+        known,
+        ("diagnose", {"log": f"Traceback (most recent call last):\n{FAILURE}\n"}),
+        ("diagnose", {"log": "all is well"}),
+        ("explain", {"id": "KB0001"}),
+        ("search", {"words": "another ValueError"}),
+        ("search", {"words": "nonesuch"}),
+    )
+    [match] = json.loads(text(found))["matches"]
+    assert (match["id"], match["line"], match["sure"]) == ("KB0001", 2, True)
+    assert json.loads(text(none))["matches"] == []
+    assert "python repro id=r1" in text(shown)
+    assert [one["id"] for one in json.loads(text(some))] == ["KB0002"]
+    assert json.loads(text(nothing)) == []
+
+
+def test_an_unknown_article(known: Base) -> None:
+    """An id that does not exist is an error that says what to do, and the server goes on."""
+    _, wrong, right = asked(known, ("explain", {"id": "KB0099"}), ("search", {"words": "KB0001"}))
+    assert wrong.is_error
+    assert "no article `KB0099`" in wrong.content[0].text
+    assert json.loads(text(right))[0]["id"] == "KB0001"
+
+
+def test_without_the_extra(known: Base) -> None:
+    """Where the SDK is not installed, one line says how to get it, and the exit code is 2."""
+    code = "import sys; sys.modules['mcp'] = None\nfrom kbtools.cli import main; main(['mcp'])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=known.root, capture_output=True)
+    assert done.returncode == 2
+    assert done.stderr == b"kbtools: `kbtools mcp` needs the MCP SDK: pip install 'kbtools[mcp]'\n"
+    assert done.stdout == b""

@@ -1,0 +1,76 @@
+"""The wheel: what is in it works in an environment of its own, far from any knowledge base."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import click
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel of this checkout, beside which the dependencies are found."""
+    if not importlib.util.find_spec("hatchling"):
+        pytest.skip("hatchling is not installed")
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    [wheel] = folder.glob("*.whl")
+    home = tmp_path_factory.mktemp("environment")
+    venv.create(home, with_pip=False)
+    pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"]
+    subprocess.run([*pip, "--no-deps", "--no-index", "--quiet", str(wheel)], check=True)
+    [own] = home.glob("lib/python*/site-packages")
+    # not a second time what the checkout's own .pth file adds: such files are not read twice
+    (own / "dependencies.pth").write_text(f"{Path(click.__file__).parent.parent}\n")
+    return home
+
+
+def kbtools(home: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Runs the installed program in the environment's folder."""
+    variables = {**os.environ, "XDG_CACHE_HOME": str(home / "cache")}
+    variables.pop("PYTHONPATH", None)
+    return subprocess.run(
+        [str(home / "bin" / "kbtools"), *words],
+        cwd=home,
+        env=variables,
+        input=given,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_it_is_the_installed_one(installed: Path) -> None:
+    """What these tests run is the wheel's content, not the checkout."""
+    code = "import kbtools; print(kbtools.__file__)"
+    python = str(installed / "bin" / "python")
+    done = subprocess.run([python, "-c", code], cwd=installed, capture_output=True, text=True)
+    assert str(installed) in done.stdout
+
+
+def test_a_log_is_diagnosed_anywhere(installed: Path) -> None:
+    """A log of this knowledge base finds its article where there is no knowledge base."""
+    log = (ROOT / "tests/logs/triton23-chunk-attention-cut.log").read_text("utf-8")
+    done = kbtools(installed, "diagnose", "--json", given=log)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["matches"][0]["id"] == "KB0002"
+    shown = kbtools(installed, "explain", "KB0002")
+    assert shown.returncode == 0, shown.stderr
+    assert "State: reproduced." in shown.stdout
+
+
+def test_a_program_is_run_anywhere(installed: Path) -> None:
+    """`kbtools run` finds the same, offline."""
+    log = ROOT / "tests/logs/triton23-chunk-attention-cut.log"
+    done = kbtools(installed, "run", "--", "sh", "-c", 'cat "$0" >&2; exit 5', str(log))
+    assert done.returncode == 5
+    assert "\nkbtools: KB0002: " in done.stderr
