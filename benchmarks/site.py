@@ -1,4 +1,4 @@
-"""What a site of many articles costs to build, against plain MkDocs on the same pages."""
+"""What the site costs: `kbtools build` against `mkdocs build` of the same pages; its weight.
 
     python benchmarks/site.py [COUNT ...]
 
