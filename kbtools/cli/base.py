@@ -62,7 +62,7 @@ class Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
         # a CI that cancels: end as on Ctrl-C, with what finished kept and nothing left running
-        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:  # as nohup has it
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return super().invoke(ctx)
