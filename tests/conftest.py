@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from bases import Base
+
+# a shell that runs the tests in the background has every child ignore Ctrl-C: tests send it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
