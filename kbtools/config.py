@@ -65,6 +65,8 @@ class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     """
     environment: tuple[str, ...] = ()
     """Names of environment variables that snippets may see beyond the built-in ones."""
+    readable: tuple[str, ...] = ()
+    """Absolute paths of folders that snippets may read beyond the built-in ones, as of data."""
 
 
 class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

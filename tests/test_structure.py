@@ -40,7 +40,7 @@ LAYERS = (
 DOORS = ("hook.py", "pytest_plugin.py", "repro.py", "wrapping.py")
 PRINTING = [*(PACKAGE / "cli").glob("*.py"), *(PACKAGE / name for name in DOORS)]
 """May print and exit, and so may what runs in a process of its own."""
-ALONE = ("zygote.py", "inside.py", "sandbox.py", "describe.py")
+ALONE = ("zygote.py", "inside.py", "sandbox.py", "view.py", "describe.py")
 PORTABLE = [PACKAGE / "repro.py", *(PACKAGE / "running" / name for name in ALONE)]
 """Run by the toolchain's own interpreter: Python 3.9 or newer with nothing installed."""
 

@@ -53,6 +53,8 @@ class Run(msgspec.Struct, frozen=True):
     fresh: bool = False
     """In an interpreter of its own instead of a fork of the zygote."""
     gpus: tuple[int, ...] = ()
+    network: bool = False
+    """Whether it may reach more than its own loopback."""
 
 
 class Executor:
@@ -178,6 +180,7 @@ class Executor:
             # and a tool starts the interpreter itself
             "fresh": run.fresh or bool(run.env or run.tool) or "environ" in run.source,
             "sandbox": self.sandbox,
+            "network": run.network,
             "shared_tmp": str(self.folder / "tmp"),
             "limits": {
                 "memory": int(memory * GIB),
@@ -216,7 +219,10 @@ class Executor:
     def _start(self) -> subprocess.Popen[bytes]:
         env = base_environment(self.python, self.running.environment)
         process = subprocess.Popen(
-            [self.python, str(ZYGOTE), ",".join(self.preload), str(self.folder)],
+            [
+                *(self.python, str(ZYGOTE), ",".join(self.preload), str(self.folder)),
+                json.dumps(self.running.readable),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=(self.folder / "zygote.log").open("ab"),

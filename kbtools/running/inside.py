@@ -6,6 +6,7 @@ Loaded by the zygote for its forks, and run by a fresh interpreter for the snipp
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import re
@@ -22,11 +23,16 @@ import types
 
 TOLD = 200
 """The descriptor on which a snippet's last act is told."""
+VIEW = (201, 202)
+"""Those that keep alive what a snippet sees of the file system; closed before its code runs."""
 PR_SET_PDEATHSIG = 1
 
 
-def become_snippet(request: dict) -> None:
-    """Turns this fork into the snippet's process; never returns."""
+def become_snippet(request: dict, shared: types.SimpleNamespace) -> None:
+    """Turns this fork into the snippet's process; never returns.
+
+    `shared` is what the zygote has prepared of the sandbox.
+    """
     os.setsid()
     null, out = (
         os.open("/dev/null", os.O_RDONLY),
@@ -35,16 +41,19 @@ def become_snippet(request: dict) -> None:
     for source, target in ((null, 0), (out, 1), (out, 2)):
         os.dup2(source, target)
     os.closerange(3, TOLD)
-    os.closerange(TOLD + 1, 4096)
+    os.closerange(VIEW[-1] + 1, 4096)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.chdir(request["cwd"])
     if request["sandbox"]:
         import sandbox
 
-        sandbox.enter(request["scratch"], network=False, shared_tmp=request["shared_tmp"])
+        sandbox.enter(request, shared)
+    for descriptor in VIEW:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+    os.chdir(request["cwd"])
     end_with_keeper()
     set_limits(request["limits"])
     os.environ.clear()
@@ -64,7 +73,7 @@ def become_snippet(request: dict) -> None:
     sys.stdout.reconfigure(line_buffering=True, encoding="utf-8", errors="backslashreplace")
     sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")
     sys.path[0:0] = [os.path.dirname(request["file"]), request["path"]]
-    for ours in ("inside", "sandbox"):  # a snippet may have modules of these names
+    for ours in ("inside", "sandbox", "view"):  # a snippet may have modules of these names
         sys.modules.pop(ours, None)
     status = run_python(request["file"])
     try:  # what an interpreter does at its end

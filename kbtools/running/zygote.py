@@ -18,9 +18,11 @@ import shutil
 import signal
 import sys
 import time
+import types
 
 import inside
 import sandbox
+import view
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 TICK = 0.5  # seconds between two looks at what a snippet holds
@@ -31,7 +33,8 @@ def main() -> None:
     """Serves requests, the modules named on the command line imported."""
     sys.path.pop(0)  # this folder, which no snippet should import from
     folder = sys.argv[2] if len(sys.argv) > 2 else ""
-    serve([name for name in sys.argv[1].split(",") if name])
+    readable = json.loads(sys.argv[3]) if len(sys.argv) > 3 else []
+    serve([name for name in sys.argv[1].split(",") if name], prepared(folder, readable))
     if folder:  # its owner may have been killed
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -39,7 +42,7 @@ def main() -> None:
 # The zygote
 
 
-def serve(preload: list[str]) -> None:
+def serve(preload: list[str], shared: types.SimpleNamespace) -> None:
     """Answers requests until standard input ends, then ends what still runs."""
     replies = os.dup(1)
     os.dup2(2, 1)  # whatever a module prints while it is imported is no reply
@@ -57,7 +60,7 @@ def serve(preload: list[str]) -> None:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         raise SystemExit("importing %s initialised CUDA: no child could use it" % imported)
-    say(replies, ready=True, preloaded=imported, refused=refused, sandbox=sandbox_here())
+    say(replies, ready=True, preloaded=imported, refused=refused, sandbox=shared.allowed)
     prctl(PR_SET_CHILD_SUBREAPER, 1)  # for what a keeper had adopted, should one be killed
     gc.collect()
     gc.freeze()  # pages that the collector never touches stay shared with the children
@@ -86,7 +89,7 @@ def serve(preload: list[str]) -> None:
                         if number == message["cancel"]:
                             os.kill(pid, signal.SIGTERM)
                 else:
-                    keepers[start(message, replies)] = message["id"]
+                    keepers[start(message, shared, replies)] = message["id"]
     for pid in keepers:
         os.kill(pid, signal.SIGTERM)
     for pid in keepers:
@@ -110,7 +113,7 @@ def reap(keepers: dict[int, int], replies: int) -> None:
             say(replies, id=number, status="lost", message="its keeper died (status %d)" % status)
 
 
-def start(request: dict, replies: int) -> int:
+def start(request: dict, shared: types.SimpleNamespace, replies: int) -> int:
     """Forks the keeper of one snippet."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -120,7 +123,7 @@ def start(request: dict, replies: int) -> int:
     status = 1
     try:
         signal.set_wakeup_fd(-1)
-        keep(request, replies)
+        keep(request, shared, replies)
         status = 0
     finally:
         os._exit(status)
@@ -129,7 +132,7 @@ def start(request: dict, replies: int) -> int:
 # The keeper
 
 
-def keep(request: dict, replies: int) -> None:
+def keep(request: dict, shared: types.SimpleNamespace, replies: int) -> None:
     """Runs one snippet, holds it to its limits, ends all it leaves, reports what it did."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -143,7 +146,7 @@ def keep(request: dict, replies: int) -> None:
     if child == 0:
         try:
             os.dup2(told, inside.TOLD)
-            inside.become_snippet(request)
+            inside.become_snippet(request, shared)
         except BaseException as error:  # never let a child run on as a second keeper
             why = "the snippet could not be started: %r" % error
             os.write(inside.TOLD, json.dumps({"unstarted": why[:400]}).encode())
@@ -257,21 +260,40 @@ def prctl(option: int, value: int) -> None:
 # What the kernel allows
 
 
-def sandbox_here() -> dict:
+def prepared(folder: str, readable: list) -> types.SimpleNamespace:
+    """What all snippets share of the sandbox: their view of the files, and what is allowed."""
+    shared = types.SimpleNamespace(view=None, why="", readable=[], devices=[], allowed={})
+    try:
+        shared.view = view.prepare(folder, readable)
+        for there, wanted in zip((shared.view.user, shared.view.mounts), inside.VIEW):
+            os.dup2(there, wanted, inheritable=False)
+            os.close(there)
+        shared.view.user, shared.view.mounts = inside.VIEW
+    except OSError as error:
+        shared.why = str(error)
+        shared.readable = view.visible(readable)[0]
+        shared.devices = [*view.devices(), "/dev/shm", "/dev/pts", "/dev/ptmx"]
+    shared.allowed = sandbox_here(shared)
+    return shared
+
+
+def sandbox_here(shared: types.SimpleNamespace) -> dict:
     """What the kernel allows of the sandbox, tried in a child."""
     heard, told = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            os.write(told, json.dumps(sandbox.trial()).encode())
+            found = sandbox.trial(shared)
         except BaseException as error:
-            os.write(told, json.dumps({"error": repr(error)}).encode())
+            found = dict.fromkeys(("network", "sight", "files", "signals"), repr(error))
+        try:
+            os.write(told, json.dumps(found).encode())
         finally:
             os._exit(0)
     os.close(told)
     os.waitpid(pid, 0)
     with os.fdopen(heard) as file:
-        return json.loads(file.read() or "{}")
+        return json.loads(file.read())
 
 
 if __name__ == "__main__":
