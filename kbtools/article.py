@@ -148,6 +148,8 @@ class Keys(msgspec.Struct, frozen=True, omit_defaults=True):
     tool: Text | None = None
     toolchain: Text | None = None
     after: Text | None = None
+    net: Literal["yes"] | None = None
+    """Asks for the network, which no snippet has otherwise."""
 
 
 class Snippet(msgspec.Struct, frozen=True):
@@ -195,6 +197,7 @@ class Snippet(msgspec.Struct, frozen=True):
         parts = [self.language, *(part.code for part in (*self.before, self))]
         parts += [f"{name}={value}" for name, value in sorted(self.env.items())]
         parts += [self.keys.tool or "", self.keys.requires]
+        parts += ["net"] if self.keys.net else []
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

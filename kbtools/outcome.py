@@ -32,6 +32,8 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """Architectures that it had a compiler compile for, as in `sm_100`; no GPU need be there."""
     peak_mib: float = 0.0
     """Largest resident set of the snippet's own process."""
+    unsandboxed: str = ""
+    """What of the sandbox it ran without, and why; empty where it had all of it."""
 
     @property
     def where(self) -> str:

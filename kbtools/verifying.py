@@ -20,7 +20,7 @@ from kbtools.judging import Expectation, Name, Verdict, expect, judge
 from kbtools.outcome import Outcome
 from kbtools.running import Executor, Run, Slots
 from kbtools.running.controls import control_for
-from kbtools.running.executor import REPRO
+from kbtools.running.executor import REPRO, Sandbox
 from kbtools.toolchain import Toolchain
 
 
@@ -61,6 +61,12 @@ class Verified(msgspec.Struct, frozen=True):
         """The colours of the verdicts."""
         return {result.verdict.colour for result in self.results}
 
+    @property
+    def unsandboxed(self) -> str:
+        """What of the sandbox its snippets ran without, and why; empty where they had all of it."""
+        ran = [one.outcome for one in self.results if one.outcome and not one.remembered]
+        return "; ".join(sorted({outcome.unsandboxed for outcome in ran} - {""}))
+
 
 class Options(msgspec.Struct, frozen=True):
     """How a run is made."""
@@ -75,7 +81,7 @@ class Options(msgspec.Struct, frozen=True):
     timeout: float | None = None
     """Seconds, instead of what configuration and fence say."""
     fail_fast: bool = False
-    sandbox: bool = True
+    sandbox: Sandbox = "where allowed"
 
 
 def plan(
@@ -164,6 +170,7 @@ class Bench:
                     compile_only=snippet.keys.requires == "nvcc",
                     fresh=fresh,
                     gpus=gpus,
+                    network=snippet.keys.net is not None,
                 )
             )
 

@@ -18,7 +18,7 @@ def test_json(base: Base) -> None:
     """`--json` writes schema, toolchain, one result a snippet, and how many of each verdict."""
     base.article(GOOD, BAD, REPRO)
     done = base.verify()
-    assert set(done.json) == {"schema", "toolchain", "results", "summary"}
+    assert set(done.json) == {"schema", "toolchain", "unsandboxed", "results", "summary"}
     assert done.json["schema"] == 1
     assert "packaging" in done.json["toolchain"]["packages"]
     assert done.json["summary"] == {"holds": 1, "broken": 1, "reproduced": 1}

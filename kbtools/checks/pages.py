@@ -64,6 +64,7 @@ FENCE_SHAPES = {
     "requires": "cpu, compile, nvcc, gpu or gpus:2",
     "fails": "signature, timeout, a signal (SIGSEGV), an exit code (exit:3) or an exception",
     "timeout": "seconds, as in 2.5",
+    "net": "net=yes, or nothing",
 }
 """The same of a fence's keys."""
 

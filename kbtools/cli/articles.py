@@ -25,6 +25,10 @@ def check(ctx: click.Context, paths: tuple[Path, ...]) -> None:
     problems = [p for p in checks.check(base) if not wanted or p.place.path in wanted]
     for problem in problems:
         click.echo(text.problem(problem) + "\n")
+    for one in base.articles:
+        for snippet in one.snippets:
+            if snippet.keys.net and (not wanted or one.path in wanted):
+                click.echo(text.asks_for_the_network(snippet))
     files = len(wanted) or len(base.pages)
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"

@@ -17,6 +17,7 @@ from kbtools.config import Config, Unreadable
 
 if TYPE_CHECKING:
     from kbtools.checks import Base
+    from kbtools.running.executor import Sandbox
     from kbtools.verifying import Options, Result, Task, Verified
 
 
@@ -62,6 +63,11 @@ if TYPE_CHECKING:
 @click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit XML to FILE.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the summary.")
 @click.option("--no-sandbox", is_flag=True, help="Do not shut snippets in.")
+@click.option(
+    "--require-sandbox",
+    is_flag=True,
+    help="Run nothing (exit 2) where the kernel refuses a part of the sandbox.",
+)
 @click.pass_context
 def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> None:
     """Runs the snippets of ARTICLES (default: all) and judges them against their claims.
@@ -84,7 +90,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
         fresh=given["isolation"] == "spawn",
         timeout=given["timeout"],
         fail_fast=given["fail_fast"],
-        sandbox=not given["no_sandbox"],
+        sandbox=sandbox_of(given),
     )
     aside = given["json_file"] == "-"  # then what is for people goes to standard error
     places, missing = environments.several(base.config, given["toolchain"])
@@ -119,6 +125,15 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
         sys.exit(2)
     colours = {colour for run in runs for colour in run.colours}
     sys.exit(1 if "red" in colours else 0 if "green" in colours else 3)
+
+
+def sandbox_of(given: dict[str, Any]) -> Sandbox:
+    """How snippets are to be shut in."""
+    if given["no_sandbox"] and given["require_sandbox"]:
+        raise click.UsageError("--no-sandbox or --require-sandbox, not both")
+    if given["no_sandbox"]:
+        return "none"
+    return "required" if given["require_sandbox"] else "where allowed"
 
 
 def select(

@@ -16,7 +16,7 @@ SCHEMA = 1
 
 
 def as_json(runs: Sequence[Verified]) -> bytes:
-    """`{"schema", "toolchain", "results": […], "summary": {verdict: count}}`.
+    """`{"schema", "toolchain", "unsandboxed", "results": […], "summary": {verdict: count}}`.
 
     With several toolchains: `{"schema", "runs": [{"name", "toolchain", "results", "summary"}]}`.
     """
@@ -30,7 +30,12 @@ def as_json(runs: Sequence[Verified]) -> bytes:
 def _run(run: Verified) -> dict[str, Any]:
     rows = [_row(result) for result in run.results]
     counts = Counter(row["verdict"] for row in rows)
-    return {"toolchain": run.toolchain, "results": rows, "summary": counts}
+    return {
+        "toolchain": run.toolchain,
+        "unsandboxed": run.unsandboxed,
+        "results": rows,
+        "summary": counts,
+    }
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -63,7 +68,10 @@ def as_junit(runs: Sequence[Verified]) -> bytes:
         name = task.article.id
         if len(runs) > 1:
             name = f"{name} on {one.name or one.toolchain.label}"
-        suite = suites.setdefault(name, TestSuite(name))
+        if name not in suites:
+            suites[name] = TestSuite(name)
+            suites[name].add_property("unsandboxed", one.unsandboxed)
+        suite = suites[name]
         case = TestCase(
             f"{task.snippet.id} ({task.snippet.role})",
             classname=name,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from click import style
 
-from kbtools.article import Problem
+from kbtools.article import Place, Problem, Snippet
 from kbtools.judging import GREEN, RED, documented_failure
 from kbtools.verifying import Result, Verified
 
@@ -27,6 +27,12 @@ def problem(one: Problem) -> str:
         lines.append(f"  | {one.source.strip()}")
     lines.append(f"  {style('help:', fg='cyan')} {one.help}")
     return "\n".join(lines)
+
+
+def asks_for_the_network(snippet: Snippet) -> str:
+    """What a reviewer should look at twice, though it breaks no rule."""
+    place = Place(snippet.place.path, snippet.place.line - 1)
+    return f"{style(str(place), bold=True)}: {snippet.name} asks for the network (net=yes)"
 
 
 def verdict(result: Result) -> str:
@@ -86,7 +92,10 @@ def summary(run: Verified) -> str:
     remembered = sum(result.remembered for result in results)
     if remembered:
         line += f" ({remembered} remembered; --all runs them again)"
-    return "\n\n".join([*blocks, f"{line}\non {run.toolchain.label}"])
+    line += f"\non {run.toolchain.label}"
+    if run.unsandboxed:
+        line += f"\n{style('not sandboxed', fg='yellow')}: {run.unsandboxed}"
+    return "\n\n".join([*blocks, line])
 
 
 def table(runs: Sequence[Verified]) -> str:

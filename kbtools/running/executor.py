@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 
@@ -28,6 +28,8 @@ HERE = Path(__file__).parent
 ZYGOTE = HERE / "zygote.py"
 REPRO = HERE.parent / "repro.py"
 GIB = 1 << 30
+Sandbox = Literal["required", "where allowed", "none"]
+"""Whether snippets are shut in: always or not at all run, as far as the kernel allows it, no."""
 
 ALLOWED = (
     *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CC", "CXX", "TZ"),
@@ -64,7 +66,12 @@ class Executor:
     """
 
     def __init__(
-        self, python: str, running: Running, *, preload: Sequence[str] = (), sandbox: bool = True
+        self,
+        python: str,
+        running: Running,
+        *,
+        preload: Sequence[str] = (),
+        sandbox: Sandbox = "where allowed",
     ) -> None:
         self.python = python
         self.running = running
@@ -179,7 +186,7 @@ class Executor:
             # a variable may be read when a module is imported, which in a fork was long ago;
             # and a tool starts the interpreter itself
             "fresh": run.fresh or bool(run.env or run.tool) or "environ" in run.source,
-            "sandbox": self.sandbox,
+            "sandbox": self.sandbox != "none",
             "network": run.network,
             "shared_tmp": str(self.folder / "tmp"),
             "limits": {
@@ -237,8 +244,23 @@ class Executor:
             log = (self.folder / "zygote.log").read_text("utf-8", "replace")
             raise ZygoteFailed(f"{self.python} could not start:\n{log[-2000:]}")
         self.ready = json.loads(first)
+        if self.sandbox == "required" and self.unsandboxed:
+            self._closed = True
+            _end(process)
+            raise ZygoteFailed(
+                f"this machine does not let {self.python} shut snippets in, as --require-sandbox"
+                f" demands: {self.unsandboxed}; docs/sandbox.md says what it takes"
+            )
         threading.Thread(target=self._pump, args=(process,), daemon=True).start()
         return process
+
+    @property
+    def unsandboxed(self) -> str:
+        """What of the sandbox a snippet runs without, and why; empty where it has all of it."""
+        if self.sandbox == "none":
+            return "all of it (--no-sandbox)"
+        parts = self.ready.get("sandbox", {}).items()
+        return ", ".join(f"{part} ({state})" for part, state in parts if state is not True)
 
     def _pump(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
@@ -262,6 +284,7 @@ class Executor:
         seen = {"output": clean(text), "seconds": reply.get("seconds", 0.0)}
         seen["peak_mib"] = round(reply.get("peak_kib", 0) / 1024, 1)
         seen["targets"] = told_targets(scratch / "targets")
+        seen["unsandboxed"] = self.unsandboxed
         if "status" in reply:
             message = reply["message"]
             if reply["status"] == "timeout" and reply["told"].get("end"):

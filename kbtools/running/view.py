@@ -185,9 +185,11 @@ def build(folder: str, roots: list, links: dict) -> None:
         if os.path.lexists("/new" + path):
             kind = "folder" if os.path.isdir("/new" + path) else "file"
             mount("/new/hidden/" + kind, "/new" + path, None, MS_BIND)
-    for path in roots:
+    for path in shown:  # read-only: a device can be written to, but not be given another owner
+        show(path)
+    for path in (*roots, *shown):
         attribute(AT_RECURSIVE, "/new" + path, ATTR_RDONLY | ATTR_NOSUID)
-    for path in ("/proc", *filter(None, [folder]), *shown):
+    for path in filter(None, ("/proc", folder)):
         show(path)
     for name, real in links.items():
         os.makedirs(os.path.dirname("/new" + name), exist_ok=True)

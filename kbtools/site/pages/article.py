@@ -164,12 +164,14 @@ def bar(frame: Frame, entry: Entry, snippet: Snippet) -> str:
 
 def needs(frame: Frame, snippet: Snippet) -> str:
     """What a machine must have to run a snippet, in words; empty where any will do."""
-    kind = snippet.keys.requires
-    if kind == "cpu":
-        return ""
+    kind, needed = snippet.keys.requires, []
     if kind.startswith("gpus:"):
-        return frame.words("article.needs-gpus", n=kind[5:])
-    return frame.words(f"article.needs-{kind}")
+        needed.append(frame.words("article.needs-gpus", n=kind[5:]))
+    elif kind != "cpu":
+        needed.append(frame.words(f"article.needs-{kind}"))
+    if snippet.keys.net:
+        needed.append(frame.words("article.needs-net"))
+    return ", ".join(needed)
 
 
 def evidence(frame: Frame, entry: Entry) -> str:

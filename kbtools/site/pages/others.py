@@ -156,7 +156,7 @@ def stand_alone(book: Book, snippet: Snippet) -> str:
     page = linking.url(snippet.article, book.config.knowledge_base.url)
     head = [
         f"{snippet.name}, a {snippet.role}: {page}",
-        f"needs: {snippet.keys.requires}",
+        f"needs: {snippet.keys.requires}{', the network' if snippet.keys.net else ''}",
         f"run: {command}",
     ]
     code = "\n".join(part.code.rstrip("\n") for part in (*snippet.before, snippet))

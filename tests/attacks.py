@@ -1,0 +1,157 @@
+"""What a stranger's snippet might try. Each raises an OSError when it is kept from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Attack(NamedTuple):
+    """Code that runs to its end where nothing keeps it from what it tries."""
+
+    name: str
+    code: str
+    """`{home}` and the like stand for what `test_sandbox.plant` has planted."""
+    sure: bool = True
+    """Whether it must succeed without the sandbox, whatever the machine and the user."""
+
+
+ATTACKS = (
+    Attack("reads-a-secret-in-the-home", "assert open({secret!r}).read() == 'hunter2'"),
+    Attack(
+        "lists-the-home",
+        """
+        import os
+
+        if os.path.basename({secret!r}) not in os.listdir(os.path.dirname({secret!r})):
+            raise FileNotFoundError
+        """,
+    ),
+    Attack("reads-the-knowledge-base", "open({base!r} + '/kbtools.toml').read()"),
+    Attack(
+        "reads-another-run",
+        "import os\n\nopen(os.path.dirname(os.path.dirname(__file__)) + '/zygote.log').read()",
+    ),
+    Attack(
+        "reads-the-environment-of-a-process",
+        "assert b'hunter2' in open('/proc/{pid}/environ', 'rb').read()",
+    ),
+    Attack("goes-through-the-root-of-a-process", "open('/proc/{pid}/root' + {secret!r}).read()"),
+    Attack("reads-the-memory-of-a-process", "open('/proc/{pid}/mem', 'rb')"),
+    Attack("looks-at-the-files-of-a-process", "import os\n\nos.stat('/proc/{pid}/fd/0')"),
+    Attack("signals-a-process", "import os, signal\n\nos.kill({pid}, signal.SIGCONT)"),
+    Attack(
+        "connects-to-a-listener",
+        "import socket\n\nsocket.create_connection(('127.0.0.1', {port}), timeout=5)",
+    ),
+    Attack(
+        "connects-to-an-abstract-socket",
+        "import socket\n\nsocket.socket(socket.AF_UNIX).connect('\\0{abstract}')",
+    ),
+    Attack(
+        "connects-to-a-socket-file",
+        "import socket\n\nsocket.socket(socket.AF_UNIX).connect({socket!r})",
+    ),
+    Attack(
+        "speaks-to-the-host-of-the-machine",
+        "import socket\n\nsocket.socket(socket.AF_VSOCK)",
+        sure=False,  # only where the kernel has it
+    ),
+    Attack(
+        "opens-shared-memory",
+        """
+        import ctypes
+
+        if ctypes.CDLL(None).shmget({key}, 1, 0) < 0:
+            raise FileNotFoundError
+        """,
+    ),
+    Attack("overwrites-a-file", "open({victim!r}, 'a')"),
+    Attack("takes-a-file-s-rights", "import os\n\nos.chmod({victim!r}, 0o644)"),
+    Attack("writes-to-the-toolchain", "import sys\n\nopen(sys.prefix + '/pyvenv.cfg', 'a')"),
+    Attack("touches-the-toolchain", "import os, sys\n\nos.utime(sys.prefix)", sure=False),
+    Attack(
+        "reads-a-secret-of-the-system",
+        """
+        import os
+
+        if not open("/etc/shadow").read():
+            raise FileNotFoundError
+        """,
+        sure=False,  # as root only
+    ),
+    Attack("changes-the-kernel", "open('/proc/sys/kernel/core_pattern', 'r+')", sure=False),
+    Attack(
+        "reads-a-disk",
+        """
+        import os
+
+        with open("/proc/partitions") as table:
+            disks = [words[3] for line in table if len(words := line.split()) == 4]
+        os.close(os.open("/dev/" + disks[-1], os.O_RDONLY))
+        """,
+        sure=False,
+    ),
+)
+
+WORKS = {
+    "tmp": """
+        import os, tempfile
+
+        with open("/tmp/written", "w") as file:
+            file.write("whole")
+        assert "written" in os.listdir("/tmp")
+        assert os.listdir(tempfile.gettempdir()) == []
+        """,
+    "tmp-again": "import os\n\nassert not os.path.exists('/tmp/written')",
+    "terminal": "import os, pty\n\nassert os.isatty(pty.openpty()[1])",
+    "sockets": """
+        import socket
+
+        for address in ("own.sock", "\\0own"):
+            with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+                server.bind(address)
+                server.listen()
+                client.connect(address)
+        """,
+    "loopback": """
+        import socket
+
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=5).close()
+        """,
+    "spawn": """
+        import multiprocessing
+
+        def double(x):
+            return 2 * x
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context("spawn").Pool(2) as pool:
+                assert pool.map(double, range(3)) == [0, 2, 4]
+        """,
+    "forkserver-and-manager": """
+        import multiprocessing
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context("forkserver").Manager() as manager:
+                shared = manager.list([1])
+                shared.append(2)
+                assert list(shared) == [1, 2]
+        """,
+    "shared-memory": """
+        from multiprocessing import shared_memory
+
+        block = shared_memory.SharedMemory(create=True, size=1 << 20)
+        shared_memory.SharedMemory(block.name).close()
+        block.close()
+        block.unlink()
+        """,
+    "signals-within": """
+        import signal, subprocess
+
+        child = subprocess.Popen(["sleep", "60"])
+        child.terminate()
+        assert child.wait() == -signal.SIGTERM
+        """,
+    "who-am-i": "import getpass, os, pwd\n\nassert pwd.getpwuid(os.getuid()).pw_name",
+}

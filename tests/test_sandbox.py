@@ -1,0 +1,246 @@
+"""What a stranger's snippet may not do: each attack succeeds without the sandbox, none within."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attacks import ATTACKS, WORKS
+from bases import KBTOOLS, Base, Finished, fence
+
+PARTS = ("network", "sight", "files", "signals")
+NAMES = [attack.name for attack in ATTACKS]
+NO_NAMESPACES = """
+import ctypes, os, sys
+
+uid, gid = os.getuid(), os.getgid()
+if ctypes.CDLL(None, use_errno=True).unshare(0x10000000):
+    raise SystemExit(77)
+open("/proc/self/setgroups", "w").write("deny")
+open("/proc/self/uid_map", "w").write(f"{uid} {uid} 1")
+open("/proc/self/gid_map", "w").write(f"{gid} {gid} 1")
+open("/proc/sys/user/max_user_namespaces", "w").write("0")
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Starts a program on a kernel that allows no user namespace any more."""
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Things outside that a snippet has no business with; name → what it is called there."""
+    folder = tmp_path_factory.mktemp("outside")
+    handle, secret = tempfile.mkstemp(prefix=".kbtools-test-", dir=Path.home())
+    os.write(handle, b"hunter2")
+    os.close(handle)
+    (folder / "victim").write_text("whole", "utf-8")
+    sockets = tempfile.mkdtemp(prefix="kbt-")  # short: the path of a socket has 107 bytes at most
+    process = subprocess.Popen(["sleep", "900"], env={**os.environ, "TOKEN": "hunter2"})
+    libc, key = ctypes.CDLL(None), 0x6B000000 | os.getpid() & 0xFFFFFF
+    segment = libc.shmget(key, 4096, 0o1600)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.socket(socket.AF_UNIX) as abstract,
+        socket.socket(socket.AF_UNIX) as path,
+    ):
+        abstract.bind(f"\0kbtools-{os.getpid()}")
+        path.bind(f"{sockets}/socket")
+        for one in (abstract, path):
+            one.listen(64)
+        yield {
+            "secret": secret,
+            "victim": str(folder / "victim"),
+            "pid": process.pid,
+            "port": listener.getsockname()[1],
+            "abstract": f"kbtools-{os.getpid()}",
+            "socket": f"{sockets}/socket",
+            "key": key,
+        }
+    libc.shmctl(segment, 0, None)  # IPC_RMID
+    process.kill()
+    process.wait()
+    shutil.rmtree(sockets)
+    Path(secret).unlink()
+
+
+@pytest.fixture(scope="module")
+def attacked(new_base: Callable[..., Base], planted: dict[str, Any]) -> Base:
+    """A knowledge base of attacks, each said to end in an OSError, and of what must work."""
+    base = new_base("timeout = 30")
+    words = {**planted, "base": str(base.root)}
+    base.article(
+        *(
+            fence(
+                f"python repro fails=OSError id={attack.name}",
+                textwrap.dedent(attack.code).format(**words),
+            )
+            for attack in ATTACKS
+        )
+    )
+    asks = "import socket\n\nsocket.create_connection(('127.0.0.1', {port}), timeout=5)"
+    base.article(
+        *(fence(f"python control id={name}", code) for name, code in WORKS.items()),
+        fence("python control id=asks net=yes", asks.format(**planted)),
+        number=2,
+    )
+    return base
+
+
+@pytest.fixture(scope="module")
+def refused(attacked: Base) -> list[str]:
+    """The parts of the sandbox that this kernel refuses."""
+    lines = attacked.kbtools("env").out.splitlines()
+    states = {part: line for part in PARTS for line in lines if f"sandbox, {part} " in line}
+    assert set(states) == set(PARTS)
+    return [line for line in states.values() if not line.endswith(" yes")]
+
+
+@pytest.fixture(scope="module", params=["fork", "spawn"])
+def within(request: pytest.FixtureRequest, attacked: Base, refused: list[str]) -> Finished:
+    """All of them, in the sandbox."""
+    if refused:
+        pytest.skip(refused[0])
+    return attacked.verify("--isolation", request.param, "--all", "-j", "2", timeout=300)
+
+
+@pytest.fixture(scope="module")
+def without(attacked: Base) -> Finished:
+    """The attacks, with no sandbox."""
+    return attacked.verify("KB0001", "--no-sandbox", "--all", "-j", "2", timeout=300)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=NAMES)
+def test_the_attack_succeeds_without_the_sandbox(attack: Any, without: Finished) -> None:
+    """Each attack is one: with no sandbox it runs to its end."""
+    verdict = without.result(attack.name)
+    if not attack.sure and verdict["verdict"] == "reproduced":
+        pytest.skip(f"nothing to attack here: {verdict['reason']}")
+    assert verdict["verdict"] == "not-reproduced", verdict
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_attack_fails_within(name: str, within: Finished) -> None:
+    """In the sandbox every attack ends in an OSError."""
+    result = within.result(name)
+    assert result["verdict"] == "reproduced", result
+
+
+@pytest.mark.parametrize("name", [*WORKS, "asks"])
+def test_what_works_within(name: str, within: Finished) -> None:
+    """What a snippet needs works in the sandbox; the network, too, where it asks for it."""
+    result = within.result(f"KB0002/{name}")
+    assert result["verdict"] == "holds", result
+
+
+def test_nothing_came_through(within: Finished, planted: dict[str, Any]) -> None:
+    """What was outside is as it was, and the report says nothing of a missing sandbox."""
+    assert Path(planted["victim"]).read_text("utf-8") == "whole"
+    assert within.json["unsandboxed"] == "" and "not sandboxed" not in within.out
+
+
+def test_without_it_the_report_says_so(without: Finished) -> None:
+    """A run with no sandbox says so once, for people and for programs."""
+    assert without.out.count("not sandboxed") == 1
+    assert without.json["unsandboxed"] == "all of it (--no-sandbox)"
+
+
+def on_a_refusing_kernel(base: Base, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs `kbtools` where no user namespace can be made."""
+    command = [sys.executable, "-c", NO_NAMESPACES, *KBTOOLS, "-C", str(base.root), *words]
+    environment = base.environment()
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    if done.returncode == 77:
+        pytest.skip("no user namespace can be made here, not even to refuse the next one")
+    return done
+
+
+@pytest.fixture
+def small(new_base: Callable[..., Base], planted: dict[str, Any]) -> Base:
+    """A knowledge base that reads the secret, and has a control."""
+    base = new_base()
+    base.article(
+        fence("python repro fails=OSError", f"open({planted['secret']!r}).read()"),
+        fence("python control", "import json, sys\n\nopen('file', 'w').close()"),
+    )
+    return base
+
+
+def test_a_kernel_that_refuses(small: Base, refused: list[str]) -> None:
+    """Where the kernel allows no namespace, files are shut off by Landlock; the rest is told."""
+    if any("files" in line for line in refused):
+        pytest.skip(refused[0])
+    junit = small.root / "junit.xml"
+    done = on_a_refusing_kernel(small, "verify", "--junit", str(junit))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 reproduced, 1 holds" in done.stdout
+    assert done.stdout.count("not sandboxed: network (") == 1 and "sight (" in done.stdout
+    assert 'name="unsandboxed" value="network (' in junit.read_text("utf-8")
+    listed = on_a_refusing_kernel(small, "env").stdout
+    assert listed.count("NOT sandboxed") == 2
+
+
+def test_the_sandbox_is_required(small: Base, refused: list[str]) -> None:
+    """With --require-sandbox nothing is run where a part is refused, and the exit code is 2."""
+    done = on_a_refusing_kernel(small, "verify", "--require-sandbox")
+    assert done.returncode == 2
+    assert "--require-sandbox demands: network (" in done.stderr
+    assert "reproduced" not in done.stdout and not small.running_after(5)
+    if not refused:
+        assert small.verify("--require-sandbox").code == 0
+
+
+def test_both_options(small: Base) -> None:
+    """No sandbox and a required one are asked for: one of them is a mistake."""
+    done = small.kbtools("verify", "--require-sandbox", "--no-sandbox")
+    assert done.code == 2 and "not both" in done.err
+
+
+def test_the_network_shows_in_review(base: Base) -> None:
+    """`net=yes` is a line in what `check` prints, and no problem; another value is one."""
+    base.article(fence("python control id=c1 net=yes", "pass"), fence("python control", "pass"))
+    done = base.kbtools("check")
+    asks = [line for line in done.out.splitlines() if "asks for the network" in line]
+    assert len(asks) == 1 and "KB0001/c1" in asks[0] and "KB008" not in done.out
+    base.article(fence("python control net=maybe", "pass"))
+    assert "KB008" in (said := base.kbtools("check").out) and "`net=maybe`" in said
+
+
+def test_more_can_be_shown(new_base: Callable[..., Base], tmp_path: Path) -> None:
+    """A folder that `readable` names can be read, not written to."""
+    (tmp_path / "data").write_text("known", "utf-8")
+    base = new_base(f'readable = ["{tmp_path}"]')
+    base.article(
+        fence("python control", f"assert open('{tmp_path}/data').read() == 'known'"),
+        fence("python repro fails=OSError", f"open('{tmp_path}/data', 'a')"),
+    )
+    assert set(base.verify().verdicts.values()) == {"holds", "reproduced"}
+
+
+def test_temporary_files_elsewhere(new_base: Callable[..., Base], planted: dict[str, Any]) -> None:
+    """The sandbox is the same where the temporary folder is not in /tmp."""
+    made = new_base()
+    elsewhere = Path(tempfile.mkdtemp(prefix="kbt-", dir="/var/tmp"))
+    try:
+        base = Base(made.root, elsewhere)
+        reads = "import os\n\nopen(os.path.dirname(os.path.dirname(__file__)) + '/zygote.log')"
+        base.article(
+            fence("python control", WORKS["tmp"]),
+            fence("python repro fails=OSError id=other", reads),
+            fence("python repro fails=OSError id=home", f"open({planted['secret']!r})"),
+        )
+        done = base.verify()
+        assert set(done.verdicts.values()) == {"holds", "reproduced"}, done.out
+        assert list(elsewhere.iterdir()) == []
+    finally:
+        shutil.rmtree(elsewhere)
