@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import ctypes
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bases import fence
 
 
 class Attack(NamedTuple):
@@ -10,7 +22,7 @@ class Attack(NamedTuple):
 
     name: str
     code: str
-    """`{home}` and the like stand for what `test_sandbox.plant` has planted."""
+    """`{secret}` and the like stand for what `plant` has planted."""
     sure: bool = True
     """Whether it must succeed without the sandbox, whatever the machine and the user."""
 
@@ -155,3 +167,52 @@ WORKS = {
         """,
     "who-am-i": "import getpass, os, pwd\n\nassert pwd.getpwuid(os.getuid()).pw_name",
 }
+
+
+@contextmanager
+def plant(folder: Path) -> Iterator[dict[str, Any]]:
+    """Things outside that a snippet has no business with; name → what it is called there."""
+    handle, secret = tempfile.mkstemp(prefix=".kbtools-test-", dir=Path.home())
+    os.write(handle, b"hunter2")
+    os.close(handle)
+    (folder / "victim").write_text("whole", "utf-8")
+    sockets = tempfile.mkdtemp(prefix="kbt-")  # short: the path of a socket has 107 bytes at most
+    process = subprocess.Popen(["sleep", "900"], env={**os.environ, "TOKEN": "hunter2"})
+    libc, key = ctypes.CDLL(None), 0x6B000000 | os.getpid() & 0xFFFFFF
+    segment = libc.shmget(key, 4096, 0o1600)
+    try:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as listener,
+            socket.socket(socket.AF_UNIX) as abstract,
+            socket.socket(socket.AF_UNIX) as path,
+        ):
+            abstract.bind(f"\0kbtools-{os.getpid()}")
+            path.bind(f"{sockets}/socket")
+            for one in (abstract, path):
+                one.listen(64)
+            yield {
+                "secret": secret,
+                "victim": str(folder / "victim"),
+                "pid": process.pid,
+                "port": listener.getsockname()[1],
+                "abstract": f"kbtools-{os.getpid()}",
+                "socket": f"{sockets}/socket",
+                "key": key,
+            }
+    finally:
+        libc.shmctl(segment, 0, None)  # IPC_RMID
+        process.kill()
+        process.wait()
+        shutil.rmtree(sockets)
+        Path(secret).unlink()
+
+
+def snippets(words: dict[str, Any]) -> list[str]:
+    """The attacks as repros that end in an OSError."""
+    return [
+        fence(
+            f"python repro fails=OSError id={attack.name}",
+            textwrap.dedent(attack.code).format(**words),
+        )
+        for attack in ATTACKS
+    ]

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attacks import ATTACKS, WORKS
+from attacks import ATTACKS, WORKS, plant, snippets
 from bases import KBTOOLS, Base, Finished, fence
 
 PARTS = ("network", "sight", "files", "signals")
@@ -38,54 +34,15 @@ os.execv(sys.argv[1], sys.argv[1:])
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """Things outside that a snippet has no business with; name → what it is called there."""
-    folder = tmp_path_factory.mktemp("outside")
-    handle, secret = tempfile.mkstemp(prefix=".kbtools-test-", dir=Path.home())
-    os.write(handle, b"hunter2")
-    os.close(handle)
-    (folder / "victim").write_text("whole", "utf-8")
-    sockets = tempfile.mkdtemp(prefix="kbt-")  # short: the path of a socket has 107 bytes at most
-    process = subprocess.Popen(["sleep", "900"], env={**os.environ, "TOKEN": "hunter2"})
-    libc, key = ctypes.CDLL(None), 0x6B000000 | os.getpid() & 0xFFFFFF
-    segment = libc.shmget(key, 4096, 0o1600)
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.socket(socket.AF_UNIX) as abstract,
-        socket.socket(socket.AF_UNIX) as path,
-    ):
-        abstract.bind(f"\0kbtools-{os.getpid()}")
-        path.bind(f"{sockets}/socket")
-        for one in (abstract, path):
-            one.listen(64)
-        yield {
-            "secret": secret,
-            "victim": str(folder / "victim"),
-            "pid": process.pid,
-            "port": listener.getsockname()[1],
-            "abstract": f"kbtools-{os.getpid()}",
-            "socket": f"{sockets}/socket",
-            "key": key,
-        }
-    libc.shmctl(segment, 0, None)  # IPC_RMID
-    process.kill()
-    process.wait()
-    shutil.rmtree(sockets)
-    Path(secret).unlink()
+    with plant(tmp_path_factory.mktemp("outside")) as words:
+        yield words
 
 
 @pytest.fixture(scope="module")
 def attacked(new_base: Callable[..., Base], planted: dict[str, Any]) -> Base:
     """A knowledge base of attacks, each said to end in an OSError, and of what must work."""
     base = new_base("timeout = 30")
-    words = {**planted, "base": str(base.root)}
-    base.article(
-        *(
-            fence(
-                f"python repro fails=OSError id={attack.name}",
-                textwrap.dedent(attack.code).format(**words),
-            )
-            for attack in ATTACKS
-        )
-    )
+    base.article(*snippets({**planted, "base": str(base.root)}))
     asks = "import socket\n\nsocket.create_connection(('127.0.0.1', {port}), timeout=5)"
     base.article(
         *(fence(f"python control id={name}", code) for name, code in WORKS.items()),

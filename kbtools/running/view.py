@@ -14,6 +14,7 @@ import pwd
 import shutil
 import socket
 import stat
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -125,6 +126,10 @@ def private(folder: str) -> list:
 
 def devices() -> list:
     """The devices that are shown."""
+    if os.path.exists("/dev/nvidiactl") and not os.path.exists("/dev/nvidia-uvm"):
+        modprobe = shutil.which("nvidia-modprobe")
+        if modprobe:  # CUDA would call it, but within it could make no device
+            subprocess.run([modprobe, "-u", "-c", "0"], check=False)
     return [path for name in DEVICES for path in glob.glob("/dev/" + name)]
 
 
