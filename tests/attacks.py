@@ -79,7 +79,8 @@ ATTACKS = (
     ),
     Attack("overwrites-a-file", "open({victim!r}, 'a')"),
     Attack("takes-a-file-s-rights", "import os\n\nos.chmod({victim!r}, 0o644)"),
-    Attack("writes-to-the-toolchain", "import sys\n\nopen(sys.prefix + '/pyvenv.cfg', 'a')"),
+    # these two are kept from it by nothing else where the toolchain is the user's own
+    Attack("writes-to-the-toolchain", "import os\n\nopen(os.__file__, 'r+')", sure=False),
     Attack("touches-the-toolchain", "import os, sys\n\nos.utime(sys.prefix)", sure=False),
     Attack(
         "reads-a-secret-of-the-system",
