@@ -44,7 +44,7 @@ TMP_OPTIONS = "mode=1777,size=1g"
 
 libc = ctypes.CDLL(None, use_errno=True)
 for name in ("capset", "mount", "prctl", "setns", "syscall", "unshare"):
-    getattr(libc, name)  # found once, and not by every fork
+    getattr(libc, name, None)  # found once, and not by every fork; macOS has none of most
 
 
 def checked(result: int) -> int:
@@ -169,7 +169,7 @@ def prepare(folder: str, readable: list) -> SimpleNamespace:
 def build(folder: str, roots: list, links: dict) -> None:
     """Makes the view the root of this process, in namespaces of its own."""
     secrets = private("/etc")
-    secrets += [one + "/.git" for one in roots if os.path.isdir(one + "/.git")]
+    secrets += [one + name for one in roots for name in ("/.git", "/.env", "/pip.conf")]
     shown = devices()
     new_user(CLONE_NEWNS)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
@@ -187,7 +187,7 @@ def build(folder: str, roots: list, links: dict) -> None:
     for path in roots:
         show(path)
     for path in secrets:
-        if os.path.lexists("/new" + path):
+        if os.path.lexists("/new" + path) and not os.path.islink("/new" + path):
             kind = "folder" if os.path.isdir("/new" + path) else "file"
             mount("/new/hidden/" + kind, "/new" + path, None, MS_BIND)
     for path in shown:  # read-only: a device can be written to, but not be given another owner
