@@ -69,6 +69,17 @@ ATTACKS = (
         sure=False,  # only where the kernel has it
     ),
     Attack(
+        "looks-into-its-keyring",
+        """
+        import ctypes, os
+
+        number = {{"x86_64": 250, "aarch64": 219}}[os.uname().machine]
+        if ctypes.CDLL(None).syscall(number, 0, -3, 1) < 0:  # the id of the session's
+            raise PermissionError
+        """,
+        sure=False,  # only where the kernel has them
+    ),
+    Attack(
         "opens-shared-memory",
         """
         import ctypes

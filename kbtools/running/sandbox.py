@@ -28,12 +28,13 @@ READ = (1 << 2) | (1 << 3)
 REFER, TRUNCATE = 1 << 13, 1 << 14
 OF_FILES = (1 << 1) | (1 << 2) | TRUNCATE
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNAL = 1 << 0, 1 << 1
-# linux/prctl.h, linux/capability.h, linux/keyctl.h
+# linux/prctl.h, linux/capability.h
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
-CAPABILITY_VERSION_3, KEYCTL_JOIN_SESSION_KEYRING = 0x20080522, 1
-# linux/audit.h, asm/unistd.h: the machine's mark, and the numbers of `socket` and `keyctl`
+CAPSET_HEADER = struct.pack("=Ii", 0x20080522, 0)
+# linux/audit.h, asm/unistd.h: the machine's mark, the numbers of `socket` and of `add_key`, which
+# `request_key` and `keyctl` follow
 MACHINE = os.uname().machine
-MACHINES = {"x86_64": (0xC000003E, 41, 250), "aarch64": (0xC00000B7, 198, 219)}
+MACHINES = {"x86_64": (0xC000003E, 41, 248), "aarch64": (0xC00000B7, 198, 217)}
 IO_URING_SETUP, EAFNOSUPPORT, ENOSYS = 425, 97, 38
 FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Others, vsock above all, know no network namespace."""
@@ -110,46 +111,48 @@ def isolate(prepared: SimpleNamespace | None, network: bool) -> None:
 
 
 def give_up_powers() -> None:
-    """No capability, none to be had from any program, and a keyring of its own."""
+    """No capability, and none to be had from any program."""
     checked(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    header = ctypes.create_string_buffer(struct.pack("=Ii", CAPABILITY_VERSION_3, 0), 8)
-    checked(libc.capset(header, ctypes.create_string_buffer(24)))
-    _, _, keyctl = MACHINES.get(MACHINE, (0, 0, 0))
-    if keyctl:  # a kernel without keyrings has nothing to hide
-        libc.syscall(keyctl, KEYCTL_JOIN_SESSION_KEYRING, None, 0, 0, 0)
+    checked(libc.capset(CAPSET_HEADER, b"\0" * 24))
 
 
 def refuse_calls() -> None:
-    """Refuses sockets of families that namespaces do not shut in, and io_uring, a way around."""
+    """Refuses sockets and keyrings that namespaces do not shut in, and io_uring, a way around."""
     if not FILTER:
         raise OSError("no filter for the processor %s" % MACHINE)
-    block = ctypes.create_string_buffer(FILTER, len(FILTER))
-    whole = struct.pack("HxxxxxxP", len(FILTER) // 8, ctypes.addressof(block))
-    checked(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, whole, 0, 0))
+    checked(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, WHOLE_FILTER, 0, 0))
 
 
-def filter_of(mark: int, number_of_socket: int) -> bytes:
+def filter_of(mark: int, number_of_socket: int, first_of_keys: int) -> bytes:
     """The program that the kernel runs at every system call."""
     load, equal, at_least, end = 0x20, 0x15, 0x35, 0x06
     allow, refuse = 0x7FFF0000, 0x00050000
-    count = len(FAMILIES)
-    program = [
-        (load, 0, 0, 4),
-        (equal, 0, count + 6, mark),  # another instruction set numbers its calls otherwise
-        (load, 0, 0, 0),
-        (at_least, count + 4, 0, 0x40000000),  # x32
-        (equal, count + 3, 0, IO_URING_SETUP),
-        (equal, 0, count + 3, number_of_socket),
-        (load, 0, 0, 16),
-        *((equal, count + 1 - i, 0, family) for i, family in enumerate(FAMILIES)),
-        (end, 0, 0, refuse | EAFNOSUPPORT),
-        (end, 0, 0, refuse | ENOSYS),
-        (end, 0, 0, allow),
+    lines = [
+        (load, "", "", 4),
+        (equal, "", "no call", mark),  # another instruction set numbers its calls otherwise
+        (load, "", "", 0),
+        (at_least, "no call", "", 0x40000000),  # x32
+        (equal, "no call", "", IO_URING_SETUP),
+        *((equal, "no call", "", first_of_keys + i) for i in range(3)),
+        (equal, "", "allowed", number_of_socket),
+        (load, "", "", 16),
+        *((equal, "allowed", "", family) for family in FAMILIES),
     ]
+    ends = {"no family": refuse | EAFNOSUPPORT, "no call": refuse | ENOSYS, "allowed": allow}
+    places = {name: len(lines) + i for i, name in enumerate(ends)}
+
+    def ahead(here: int, name: str) -> int:
+        return places[name] - here - 1 if name else 0
+
+    program = [(o, ahead(i, yes), ahead(i, no), k) for i, (o, yes, no, k) in enumerate(lines)]
+    program += [(end, 0, 0, value) for value in ends.values()]
     return b"".join(struct.pack("=HBBI", *line) for line in program)
 
 
-FILTER = filter_of(*MACHINES[MACHINE][:2]) if MACHINE in MACHINES else b""
+FILTER = filter_of(*MACHINES[MACHINE]) if MACHINE in MACHINES else b""
+# made here: a fork that touches the machinery of ctypes first pays for it
+HELD = ctypes.create_string_buffer(FILTER, len(FILTER))
+WHOLE_FILTER = struct.pack("HxxxxxxP", len(FILTER) // 8, ctypes.addressof(HELD))
 
 
 def scoped() -> None:
@@ -171,7 +174,7 @@ def landlock(writable: list, readable: list | None = None) -> None:
     scopes = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNAL
     fields = (rights, 0, scopes) if abi >= 6 else (rights,)
     size = 8 * len(fields)
-    attribute = ctypes.create_string_buffer(struct.pack("%dQ" % len(fields), *fields), size)
+    attribute = struct.pack("%dQ" % len(fields), *fields)
     ruleset = checked(libc.syscall(CREATE_RULESET, attribute, size, 0))
     try:
         for path in writable:
@@ -193,7 +196,7 @@ def allow(ruleset: int, path: str, rights: int) -> None:
     try:
         if not os.path.isdir(path):
             rights &= OF_FILES
-        rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, descriptor), 12)
+        rule = struct.pack("=Qi", rights, descriptor)
         checked(libc.syscall(ADD_RULE, ruleset, 1, rule, 0))
     finally:
         os.close(descriptor)
