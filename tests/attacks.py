@@ -127,6 +127,12 @@ WORKS = {
         assert os.listdir(tempfile.gettempdir()) == []
         """,
     "tmp-again": "import os\n\nassert not os.path.exists('/tmp/written')",
+    "names-a-thread": """
+        import subprocess
+
+        # as CUDA does for its threads, in a process that the snippet has started
+        subprocess.run(["bash", "-c", "echo mine > /proc/self/comm"], check=True)
+        """,
     "terminal": "import os, pty\n\nassert os.isatty(pty.openpty()[1])",
     "sockets": """
         import socket

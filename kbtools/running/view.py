@@ -36,6 +36,8 @@ DEVICES = (
     *("nvidia*", "dri", "kfd", "dxg", "infiniband", "gdrdrv"),
 )
 """Patterns below /dev: above all no disk, which root could read past every permission."""
+KERNEL = ("/sys", "/sysrq-trigger", "/irq", "/bus", "/fs", "/acpi", "/scsi")
+"""What below /proc is the kernel's and not of a process; root could write to it."""
 TOOLS = ("nvcc", "ptxas", "c++", "g++", "gcc", "cc", "clang", "ninja", "cmake", "bash")
 WIDE = ("/", "/dev", "/home", "/media", "/mnt", "/opt", "/proc", "/run", "/srv", "/sys", "/tmp")
 """Folders that are never shown whole, though a variable may name them; homes come to these."""
@@ -72,6 +74,7 @@ def below(path: str, folder: str) -> bool:
 def visible(readable: list) -> tuple[list, dict]:
     """The real paths that are shown, none below another, and links to them: name → real path."""
     homes = {one.pw_dir for one in pwd.getpwall() if one.pw_uid in (0, os.getuid())}
+    homes |= {one + "/.local" for one in homes}  # beside its programs are data of every kind
     wide = {os.path.realpath(one) for one in (*WIDE, *homes)}
     roots, names = set(), set()
     for name in (*SYSTEM, *of_the_toolchain(), *readable):
@@ -98,11 +101,13 @@ def of_the_toolchain() -> list:
     found += [os.path.dirname(os.path.abspath(__file__)), *sys.path]
     for variable in ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"):
         found += os.environ.get(variable, "").split(os.pathsep)
-    programs = [shutil.which(tool) for tool in (*TOOLS, sys.executable)]
-    for program in [os.path.realpath(one) for one in programs if one]:
-        folder = os.path.dirname(program)
-        if os.path.basename(folder) == "bin":  # its libraries are beside it
-            found.append(os.path.dirname(folder))
+    compilers = [os.environ.get(name) or "cc" for name in ("CC", "CXX", "CUDAHOSTCXX")]
+    programs = [shutil.which(one) for one in (*TOOLS, *compilers, sys.executable)]
+    for program in filter(None, programs):
+        for name in (os.path.abspath(program), os.path.realpath(program)):
+            folder = os.path.dirname(name)
+            if os.path.basename(folder) == "bin":  # its libraries are beside it
+                found.append(os.path.dirname(folder))
     return found
 
 
@@ -196,6 +201,10 @@ def build(folder: str, roots: list, links: dict) -> None:
         attribute(AT_RECURSIVE, "/new" + path, ATTR_RDONLY | ATTR_NOSUID)
     for path in filter(None, ("/proc", folder)):
         show(path)
+    for path in glob.glob("/new/proc/[!0-9]*"):
+        if path.endswith(KERNEL):
+            mount(path, path, None, MS_BIND)
+            attribute(0, path, ATTR_RDONLY)
     for name, real in links.items():
         os.makedirs(os.path.dirname("/new" + name), exist_ok=True)
         os.symlink(real, "/new" + name)
