@@ -184,15 +184,21 @@ def test_more_can_be_shown(new_base: Callable[..., Base], tmp_path: Path) -> Non
     assert set(base.verify().verdicts.values()) == {"holds", "reproduced"}
 
 
-def test_temporary_files_elsewhere(new_base: Callable[..., Base], planted: dict[str, Any]) -> None:
+@pytest.mark.parametrize("where", ["/var/tmp", "/dev/shm"])
+def test_temporary_files_elsewhere(
+    where: str, new_base: Callable[..., Base], planted: dict[str, Any], refused: list[str]
+) -> None:
     """The sandbox is the same where the temporary folder is not in /tmp."""
+    if refused:
+        pytest.skip(refused[0])
     made = new_base()
-    elsewhere = Path(tempfile.mkdtemp(prefix="kbt-", dir="/var/tmp"))
+    elsewhere = Path(tempfile.mkdtemp(prefix="kbt-", dir=where))
     try:
         base = Base(made.root, elsewhere)
         reads = "import os\n\nopen(os.path.dirname(os.path.dirname(__file__)) + '/zygote.log')"
         base.article(
             fence("python control", WORKS["tmp"]),
+            fence("python control", WORKS["shared-memory"]),
             fence("python repro fails=OSError id=other", reads),
             fence("python repro fails=OSError id=home", f"open({planted['secret']!r})"),
         )

@@ -48,18 +48,22 @@ def enter(request: dict, shared: SimpleNamespace) -> None:
     """
     allowed, scratch, path = shared.allowed, request["scratch"], request["path"]
     own, readable = [scratch, process_files(allowed)], None
+    alone = allowed["network"] is True and not request["network"]
     if allowed["sight"] is True:
-        isolate(shared.view, request["network"])
+        isolate(shared.view)
         view.own_folders(shared.view, scratch, path, request["shared_tmp"])
         mount("pts", "/dev/pts", "devpts", MS_NOSUID, "newinstance,ptmxmode=0666,mode=620")
         own += ["/tmp", "/dev"]
     else:
         own += [request["shared_tmp"], *shared.devices]
-        if allowed["network"] is True and isolate(None, request["network"]):
+        if allowed["network"] is True:
+            isolate(None)
             mount(scratch + "/tmp", request["shared_tmp"], None, MS_BIND)
+            if not view.below(scratch, "/dev/shm"):  # what is left there goes with it
+                mount("shm", "/dev/shm", "tmpfs", MS_NOSUID_NODEV)
         readable = [path, "/proc", *shared.readable]
-    if allowed["sight"] is True or allowed["network"] is True:
-        mount("shm", "/dev/shm", "tmpfs", MS_NOSUID_NODEV)  # what is left there goes with it
+    if alone:
+        no_network()
     if sys.platform == "linux":
         give_up_powers()
     if allowed["files"] is True:
@@ -83,15 +87,23 @@ def trial(shared: SimpleNamespace) -> dict:
 
     `network`, `files` (changing them), `sight` (of what is others'), `signals`.
     """
-    found: dict = {"sight": shared.view is not None or shared.why}
+    found: dict = {}
 
     def network() -> None:
-        isolate(shared.view, False)
+        if found["sight"] is not True:
+            isolate(None)
+        no_network()
         give_up_powers()
         refuse_calls()
 
+    def sight() -> None:
+        if not shared.view:
+            raise OSError(shared.why)
+        isolate(shared.view)
+
     for name, attempt in (
         ("signals", scoped),
+        ("sight", sight),
         ("network", network),
         ("files", lambda: landlock(["/proc/self"])),
     ):
@@ -103,21 +115,24 @@ def trial(shared: SimpleNamespace) -> dict:
     return {name: found[name] for name in ("network", "sight", "files", "signals")}
 
 
-def isolate(prepared: SimpleNamespace | None, network: bool) -> None:
-    """Mounts, System V shared memory and a network of its own, the network only a loopback."""
-    spaces = CLONE_NEWNS | CLONE_NEWIPC | (0 if network else CLONE_NEWNET)
+def isolate(prepared: SimpleNamespace | None) -> None:
+    """Mounts and System V shared memory of its own, in the view if there is one."""
+    spaces = CLONE_NEWNS | CLONE_NEWIPC
     if prepared:
         view.join(prepared)
         checked(libc.unshare(spaces))
     else:
         view.new_user(spaces)
         mount("none", "/", None, view.MS_REC | view.MS_PRIVATE)
-    if not network:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loopback:
-            request = struct.pack("16sh14x", b"lo", 0)
-            answer = fcntl.ioctl(loopback, SIOCGIFFLAGS, request)
-            flags = struct.unpack("16sh14x", answer)[1]
-            fcntl.ioctl(loopback, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
+
+
+def no_network() -> None:
+    """A network with nothing but a loopback."""
+    checked(libc.unshare(CLONE_NEWNET))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loopback:
+        request = struct.pack("16sh14x", b"lo", 0)
+        flags = struct.unpack("16sh14x", fcntl.ioctl(loopback, SIOCGIFFLAGS, request))[1]
+        fcntl.ioctl(loopback, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
 
 
 def give_up_powers() -> None:

@@ -41,8 +41,8 @@ KERNEL = ("/sys", "/sysrq-trigger", "/irq", "/bus", "/fs", "/acpi", "/scsi")
 TOOLS = ("nvcc", "ptxas", "c++", "g++", "gcc", "cc", "clang", "ninja", "cmake", "bash")
 WIDE = ("/", "/dev", "/home", "/media", "/mnt", "/opt", "/proc", "/run", "/srv", "/sys", "/tmp")
 """Folders that are never shown whole, though a variable may name them; homes come to these."""
-TMP_OPTIONS = "mode=1777,size=1g"
-"""Of a snippet's own /tmp, which is memory; TMPDIR names a folder on the disk."""
+IN_MEMORY = {"/tmp": "mode=1777,size=1g", "/dev/shm": "mode=1777"}
+"""Folders that a snippet has its own of, and their options; TMPDIR names one on the disk."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 for name in ("capset", "mount", "prctl", "setns", "syscall", "unshare"):
@@ -166,9 +166,9 @@ def prepare(folder: str, readable: list) -> SimpleNamespace:
         os.waitpid(pid, 0)
     if not spaces:
         raise OSError(said.decode("utf-8", "replace"))
-    hidden_by_tmp = [one for one in roots if below(one, "/tmp")]
-    linked = {name: real for name, real in links.items() if below(name, "/tmp")}
-    return SimpleNamespace(user=spaces[0], mounts=spaces[1], roots=hidden_by_tmp, links=linked)
+    covered = [one for one in roots if any(below(one, cover) for cover in IN_MEMORY)]
+    linked = {k: v for k, v in links.items() if any(below(k, cover) for cover in IN_MEMORY)}
+    return SimpleNamespace(user=spaces[0], mounts=spaces[1], roots=covered, links=linked)
 
 
 def build(folder: str, roots: list, links: dict) -> None:
@@ -270,7 +270,7 @@ def join(view: SimpleNamespace) -> None:
 
 
 def own_folders(view: SimpleNamespace, scratch: str, path: str, shared_tmp: str) -> None:
-    """In a copy of the view's mounts: a /tmp that is the snippet's, and of all runs only its own.
+    """In a copy of the view's mounts: a /tmp and /dev/shm of its own, and of all runs only its own.
 
     `path` holds `kbtools.repro`; `shared_tmp` is the temporary folder that the zygote's modules
     have noted.
@@ -278,8 +278,11 @@ def own_folders(view: SimpleNamespace, scratch: str, path: str, shared_tmp: str)
     folder = os.path.dirname(scratch)
     kept = [scratch, path, *view.roots]
     handles = [os.open(one, os.O_PATH) for one in kept]
-    for cover in ["/tmp"] if below(folder, "/tmp") else ["/tmp", folder]:
-        mount("tmp", cover, "tmpfs", MS_NOSUID_NODEV, TMP_OPTIONS)
+    covers = dict(IN_MEMORY)
+    if not any(below(folder, one) for one in covers):
+        covers[folder] = ""
+    for cover, options in covers.items():
+        mount("own", cover, "tmpfs", MS_NOSUID_NODEV, options)
         for one, handle in zip(kept, handles):
             if below(one, cover):
                 os.makedirs(one)

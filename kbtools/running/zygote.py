@@ -271,9 +271,10 @@ def prepared(folder: str, readable: list) -> types.SimpleNamespace:
         shared.view.user, shared.view.mounts = inside.VIEW
     except OSError as error:
         shared.why = str(error)
+    shared.allowed = sandbox_here(shared)
+    if shared.allowed["sight"] is not True:  # then Landlock alone has to see to it
         shared.readable = view.visible(readable)[0]
         shared.devices = [*view.devices(), "/dev/shm", "/dev/pts", "/dev/ptmx"]
-    shared.allowed = sandbox_here(shared)
     return shared
 
 
