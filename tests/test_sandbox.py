@@ -16,19 +16,28 @@ from bases import KBTOOLS, Base, Finished, fence
 
 PARTS = ("network", "sight", "files", "signals")
 NAMES = [attack.name for attack in ATTACKS]
-NO_NAMESPACES = """
+ON_ANOTHER_KERNEL = """
 import ctypes, os, sys
 
 uid, gid = os.getuid(), os.getgid()
-if ctypes.CDLL(None, use_errno=True).unshare(0x10000000):
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.unshare(0x10000000 | 0x00020000):
     raise SystemExit(77)
 open("/proc/self/setgroups", "w").write("deny")
 open("/proc/self/uid_map", "w").write(f"{uid} {uid} 1")
 open("/proc/self/gid_map", "w").write(f"{gid} {gid} 1")
-open("/proc/sys/user/max_user_namespaces", "w").write("0")
-os.execv(sys.argv[1], sys.argv[1:])
+exec(sys.argv[1])
+os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Starts a program on a kernel that allows no user namespace any more."""
+"""Makes a kernel that is otherwise, for the program that it then starts."""
+NO_NAMESPACES = "open('/proc/sys/user/max_user_namespaces', 'w').write('0')"
+MOUNTED_BELOW_PROC = """
+if libc.mount(b"none", b"/", None, 0x44000, None) or libc.mount(
+    b"none", b"/proc/sys/fs", b"tmpfs", 0, None
+):
+    raise SystemExit(77)
+"""
+"""As binfmt_misc is, on most machines."""
 
 
 @pytest.fixture(scope="module")
@@ -110,12 +119,16 @@ def test_without_it_the_report_says_so(without: Finished) -> None:
     assert without.json["unsandboxed"] == "all of it (--no-sandbox)"
 
 
-def on_a_refusing_kernel(base: Base, *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs `kbtools` where no user namespace can be made."""
-    command = [sys.executable, "-c", NO_NAMESPACES, *KBTOOLS, "-C", str(base.root), *words]
-    environment = base.environment()
+def on_another(kernel: str, base: Base, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs `kbtools` on a kernel that is otherwise."""
+    command = [sys.executable, "-c", ON_ANOTHER_KERNEL, kernel]
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=120, check=False
+        [*command, *KBTOOLS, "-C", str(base.root), *words],
+        env=base.environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     if done.returncode == 77:
         pytest.skip("no user namespace can be made here, not even to refuse the next one")
@@ -138,18 +151,26 @@ def test_a_kernel_that_refuses(small: Base, refused: list[str]) -> None:
     if any("files" in line for line in refused):
         pytest.skip(refused[0])
     junit = small.root / "junit.xml"
-    done = on_a_refusing_kernel(small, "verify", "--junit", str(junit))
+    done = on_another(NO_NAMESPACES, small, "verify", "--junit", str(junit))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 reproduced, 1 holds" in done.stdout
     assert done.stdout.count("not sandboxed: network (") == 1 and "sight (" in done.stdout
     assert 'name="unsandboxed" value="network (' in junit.read_text("utf-8")
-    listed = on_a_refusing_kernel(small, "env").stdout
+    listed = on_another(NO_NAMESPACES, small, "env").stdout
     assert listed.count("NOT sandboxed") == 2
+
+
+def test_something_is_mounted_below_proc(base: Base, refused: list[str]) -> None:
+    """What is mounted below /proc, as binfmt_misc is, is no reason to refuse anything."""
+    if refused:
+        pytest.skip(refused[0])
+    listed = on_another(MOUNTED_BELOW_PROC, base, "env").stdout
+    assert "sandbox, sight" in listed and "NOT sandboxed" not in listed, listed
 
 
 def test_the_sandbox_is_required(small: Base, refused: list[str]) -> None:
     """With --require-sandbox nothing is run where a part is refused, and the exit code is 2."""
-    done = on_a_refusing_kernel(small, "verify", "--require-sandbox")
+    done = on_another(NO_NAMESPACES, small, "verify", "--require-sandbox")
     assert done.returncode == 2
     assert "--require-sandbox demands: network (" in done.stderr
     assert "reproduced" not in done.stdout and not small.running_after(5)

@@ -203,8 +203,8 @@ def build(folder: str, roots: list, links: dict) -> None:
         show(path)
     for path in glob.glob("/new/proc/[!0-9]*"):
         if path.endswith(KERNEL):
-            mount(path, path, None, MS_BIND)
-            attribute(0, path, ATTR_RDONLY)
+            mount(path, path, None, MS_BIND | MS_REC)  # something may be mounted below, binfmt_misc
+            attribute(AT_RECURSIVE, path, ATTR_RDONLY)
     for name, real in links.items():
         os.makedirs(os.path.dirname("/new" + name), exist_ok=True)
         os.symlink(real, "/new" + name)
