@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -192,6 +193,22 @@ def test_the_network_shows_in_review(base: Base) -> None:
     assert len(asks) == 1 and "KB0001/c1" in asks[0] and "KB008" not in done.out
     base.article(fence("python control net=maybe", "pass"))
     assert "KB008" in (said := base.kbtools("check").out) and "`net=maybe`" in said
+
+
+@pytest.mark.parametrize(
+    ("info", "needed"),
+    [("requires=cpu", ""), ("net=yes", "net"), ("requires=gpu net=yes", "gpu, net")],
+)
+def test_the_network_shows_on_the_site(base: Base, info: str, needed: str) -> None:
+    """What stands above a snippet on the site says that it needs the network."""
+    from kbtools import checks
+    from kbtools.config import find
+    from kbtools.site.pages.article import needs
+
+    base.article(fence(f"python repro {info}", "raise OSError('the failure')"))
+    [one] = checks.load(find(base.root)).articles
+    frame: Any = SimpleNamespace(words=lambda word: word.removeprefix("article.needs-"))
+    assert needs(frame, one.snippets[0]) == needed
 
 
 def test_more_can_be_shown(new_base: Callable[..., Base], tmp_path: Path) -> None:
