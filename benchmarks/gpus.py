@@ -1,9 +1,9 @@
-"""The sandbox around a GPU, and two GPUs against one, in one run.
+"""The sandbox around a GPU, and several GPUs against one, in one run.
 
     python benchmarks/gpus.py --json FILE
 
 Attacks (tests/attacks.py) with and without the sandbox; CUDA, Triton, Inductor, nvcc, NCCL within;
-then wall time of the same snippets on one GPU and on two. Ends with 1 when something is not as it
+then wall time of the same snippets on one GPU and on two, four, eight of them. Ends with 1 when something is not as it
 should be; what a machine lacks is skipped, and says so.
 """
 
@@ -214,7 +214,7 @@ def timed(executor: Executor, sources: Sequence[str], gpus: int, jobs: int) -> f
 
 
 def timings(gpus: int, given: argparse.Namespace) -> tuple[dict[str, Any], bool]:
-    """The same snippets on one GPU and on two; what the sandbox costs."""
+    """The same snippets on one GPU and on two, four, eight; what the sandbox costs."""
     found: dict[str, Any] = {}
     running, good = Running(gpu_memory_gib=1024), True
     trivial = [TRIVIAL.format(n=n) for n in range(200)]
@@ -234,14 +234,13 @@ def timings(gpus: int, given: argparse.Namespace) -> tuple[dict[str, Any], bool]
         for name, sources in kinds.items() if gpus else ():
             alone = timed(executor, sources[:1], 1, 1)
             one = timed(executor, sources, 1, 8)
-            found[name] = {"alone": alone, "one": one}
-            row = (name, f"alone {alone:.2f} s", f"one GPU {one:.2f} s")
-            if gpus > 1:
-                two = timed(executor, sources, 2, 8)
-                found[name] |= {"two": two, "ratio": two / one}
-                row = (*row, f"two {two:.2f} s", f"ratio {two / one:.2f}")
-                good &= "products" not in name or two / one <= 0.6
-            rows.append(row)
+            found[name] = {"alone": alone, "1": one}
+            row = [name, f"alone {alone:.2f} s", f"one GPU {one:.2f} s"]
+            for count in (2, 4, 8)[: gpus.bit_length() - 1]:
+                seconds = found[name][str(count)] = timed(executor, sources, count, 8)
+                row.append(f"{count}: {seconds:.2f} s, {seconds / one:.2f} of it")
+                good &= "products" not in name or count > 2 or seconds / one <= 0.6
+            rows.append(tuple(row))
     as_a_table("wall time, 8 jobs, the zygote warm", rows)
     return found, good
 
@@ -250,6 +249,7 @@ def main() -> None:
     """Prints the summary and writes the JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="where to write the figures")
+    parser.add_argument("--timings", action="store_true", help="only these")
     parser.add_argument("--heavy", type=int, default=8, help="snippets with seconds of work each")
     parser.add_argument("--products", type=int, default=1500, help="bf16 products of 8192² each")
     parser.add_argument("--tiny", type=int, default=16)
@@ -264,19 +264,24 @@ def main() -> None:
     ours = (ROOT / "kbtools.toml").read_text("utf-8")
     table = re.search(r"^\[run\]\n(.*?)^\[toolchain\]", ours, re.MULTILINE | re.DOTALL)
     assert table, "kbtools.toml has no tables [run] and [run.preload] before [toolchain]"
+    whole: dict[str, Any] = {"gpus": gpus}
+    good: dict[str, bool] = {}
     with tempfile.TemporaryDirectory(prefix="kbt-") as name:
         folder = Path(name)
         for part in ("attacks", "works", "outside", "tmp"):
             (folder / part).mkdir()
-        attacked, safe = attacks(Base.make(folder / "attacks", folder / "tmp"), folder / "outside")
-        worked, sound = works(Base.make(folder / "works", folder / "tmp", table[1]))
-    figures, fast = timings(gpus, given)
+        if not given.timings:
+            base = Base.make(folder / "attacks", folder / "tmp")
+            found, good["attacks"] = attacks(base, folder / "outside")
+            whole |= found
+            base = Base.make(folder / "works", folder / "tmp", table[1])
+            whole["works"], good["works"] = works(base)
+    whole["timings"], good["timings"] = timings(gpus, given)
     seconds = time.perf_counter() - started
-    good = {"attacks": safe, "works": sound, "timings": fast}
     print(f"\n{seconds:.0f} s in all; as it should be: {good}")
     if given.json:
-        whole = {"gpus": gpus, **attacked, "works": worked, "timings": figures, "good": good}
-        given.json.write_text(json.dumps({**whole, "seconds": seconds}, indent=1) + "\n", "utf-8")
+        whole |= {"good": good, "seconds": seconds}
+        given.json.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
     sys.exit(0 if all(good.values()) else 1)
 
 
