@@ -3,8 +3,8 @@
     python benchmarks/gpus.py --json FILE
 
 Attacks (tests/attacks.py) with and without the sandbox; CUDA, Triton, Inductor, nvcc, NCCL within;
-then wall time of the same snippets on one GPU and on two, four, eight of them. Ends with 1 when something is not as it
-should be; what a machine lacks is skipped, and says so.
+then wall time of the same snippets on one GPU and on two, four, eight of them. Ends with 1 when
+something is not as it should be; what a machine lacks is skipped, and says so.
 """
 
 from __future__ import annotations
