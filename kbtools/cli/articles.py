@@ -8,32 +8,46 @@ from pathlib import Path
 import click
 import msgspec
 
+from kbtools.cli import reporting
 from kbtools.cli.base import found, main, refuse_broken, selected_path
 from kbtools.config import Unreadable
 
 
 @main.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@reporting.SARIF
+@reporting.GITHUB
 @click.pass_context
-def check(ctx: click.Context, paths: tuple[Path, ...]) -> None:
+def check(
+    ctx: click.Context, paths: tuple[Path, ...], sarif_file: str | None, github: bool
+) -> None:
     """Reports every problem of every article, or of those at PATHS."""
     from kbtools import checks
-    from kbtools.reports import text
+    from kbtools.reports import sarif, text
+    from kbtools.reports.places import in_checkout
 
     base = checks.load(found(ctx))
+    aside = sarif_file == "-"
     wanted = {selected_path(base, str(path)) for path in paths}
     problems = [p for p in checks.check(base) if not wanted or p.place.path in wanted]
-    for problem in problems:
-        click.echo(text.problem(problem) + "\n")
+    with reporting.deaf(github, aside):
+        for problem in problems:
+            click.echo(text.problem(problem) + "\n", err=aside)
     for one in base.articles:
         for snippet in one.snippets:
             if snippet.keys.net and (not wanted or one.path in wanted):
-                click.echo(text.asks_for_the_network(snippet))
+                click.echo(text.asks_for_the_network(snippet), err=aside)
     files = len(wanted) or len(base.pages)
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"
-        f"{'s' * (len(problems) != 1)}"
+        f"{'s' * (len(problems) != 1)}",
+        err=aside,
     )
+    if github:
+        reporting.annotate(problems, base.config, aside)
+    if sarif_file:
+        log = sarif.of_problems(problems, in_checkout(base.config))
+        reporting.one_file(sarif_file, log)
     sys.exit(1 if problems else 0)
 
 

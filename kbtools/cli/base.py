@@ -22,7 +22,7 @@ from kbtools import __version__
 if TYPE_CHECKING:
     from kbtools.config import Config
 
-NOT_COMMANDS = ("__init__", "__main__", "base")
+NOT_COMMANDS = ("__init__", "__main__", "base", "reporting")
 
 
 class Commands(UserDict[str, click.Command]):

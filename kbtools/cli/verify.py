@@ -6,12 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kbtools.article import Article, Problem, Role
+from kbtools.cli import reporting
 from kbtools.cli.base import found, main, refuse_broken, selected_path
 from kbtools.config import Config, Unreadable
 
@@ -59,8 +59,7 @@ if TYPE_CHECKING:
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first red verdict.")
 @click.option("--record", is_flag=True, help="Write what was seen to evidence/.")
-@click.option("--json", "json_file", metavar="FILE", help="Write JSON to FILE, or to - .")
-@click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit XML to FILE.")
+@reporting.options
 @click.option("--quiet", "-q", is_flag=True, help="Only the summary.")
 @click.option("--no-sandbox", is_flag=True, help="Do not shut snippets in.")
 @click.option(
@@ -92,35 +91,40 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
         fail_fast=given["fail_fast"],
         sandbox=sandbox_of(given),
     )
-    aside = given["json_file"] == "-"  # then what is for people goes to standard error
+    aside = reporting.is_aside(given)  # then what is for people goes to standard error
     places, missing = environments.several(base.config, given["toolchain"])
     for name in missing:
         click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
     runs: list[Verified] = []
     planned, interrupted = 0, False
-    for where in places:
-        toolchain = environments.describe(where)
-        if len(places) > 1 and not given["quiet"]:
-            click.echo(f"\n{where.name}: {toolchain.label}\n", err=aside)
-        tasks = [
-            task
-            for task in plan(chosen, toolchain, where.name, roles)
-            if not only or task.snippet.name in only or task.article.id in only
-            if mine is None or task.snippet.name in mine
-        ]
-        started = time.monotonic()
-        results, interrupted = run_all(base.config, where.python, tasks, options, given)
-        seconds = time.monotonic() - started
-        runs.append(Verified(where.name, toolchain, tuple(results), seconds))
-        planned += len(tasks)
-        if interrupted or (options.fail_fast and "red" in runs[-1].colours):
-            break
-    report(runs, given)
+    with reporting.deaf(given["github"], aside):
+        for where in places:
+            toolchain = environments.describe(where)
+            if len(places) > 1 and not given["quiet"]:
+                click.echo(f"\n{where.name}: {toolchain.label}\n", err=aside)
+            tasks = [
+                task
+                for task in plan(chosen, toolchain, where.name, roles)
+                if not only or task.snippet.name in only or task.article.id in only
+                if mine is None or task.snippet.name in mine
+            ]
+            started = time.monotonic()
+            results, interrupted = run_all(base.config, where.python, tasks, options, given)
+            seconds = time.monotonic() - started
+            runs.append(Verified(where.name, toolchain, tuple(results), seconds))
+            planned += len(tasks)
+            if interrupted or (options.fail_fast and "red" in runs[-1].colours):
+                break
+        summarise(runs, given)
+    if given["github"]:
+        reporting.annotate(refused, base.config, aside)
+    reporting.write(runs, readable, base.config, given)
     if interrupted:
         finished = sum(len(run.results) for run in runs)
         click.echo(f"interrupted: {finished} of {planned} finished, and kept", err=True)
         sys.exit(130)
-    refuse_broken(refused)
+    with reporting.deaf(given["github"], True):
+        refuse_broken(refused)
     if any(result.trouble for run in runs for result in run.results):
         sys.exit(2)
     colours = {colour for run in runs for colour in run.colours}
@@ -185,7 +189,7 @@ def run_all(
     from kbtools.running.executor import ZygoteFailed
     from kbtools.verifying import Bench
 
-    stream = sys.stderr if given["json_file"] == "-" else sys.stdout
+    stream = sys.stderr if reporting.is_aside(given) else sys.stdout
     results: list[Result] = []
     bench = Bench(base, python, tasks, options)
     with ExitStack() as stack:
@@ -211,20 +215,12 @@ def run_all(
     return results, False
 
 
-def report(runs: Sequence[Verified], given: dict[str, Any]) -> None:
-    """Prints the summary and writes the files that were asked for."""
-    from kbtools.reports import machine, text
+def summarise(runs: Sequence[Verified], given: dict[str, Any]) -> None:
+    """Prints what the runs amount to."""
+    from kbtools.reports import text
 
     blocks = [text.summary(run) for run in runs]
     if len(runs) > 1:
         blocks.append(text.table(runs))
     shown = "\n\n".join(blocks)
-    click.echo(shown if given["quiet"] else f"\n{shown}", err=given["json_file"] == "-")
-    for name, printer in (("json_file", machine.as_json), ("junit_file", machine.as_junit)):
-        if given[name] == "-":
-            click.echo(printer(runs), nl=False)
-        elif given[name]:
-            try:
-                Path(given[name]).write_bytes(printer(runs))
-            except OSError as error:
-                raise Unreadable(f"cannot write {given[name]}: {error}") from error
+    click.echo(shown if given["quiet"] else f"\n{shown}", err=reporting.is_aside(given))

@@ -1,0 +1,147 @@
+"""For GitHub Actions: annotations at a line of the Markdown, and the summary of a step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from kbtools import linking
+from kbtools.article import Problem
+from kbtools.config import Config
+from kbtools.judging import GREEN, RED
+from kbtools.reports.places import failing_line
+from kbtools.verifying import Result, Verified
+
+SUMMARY_LIMIT = 1 << 20
+"""Bytes that GitHub takes of a step's summary; of a longer one it shows nothing."""
+
+
+def of_runs(runs: Sequence[Verified], prefix: str = "") -> Iterator[str]:
+    """A command for each red verdict, then for each that could not be concluded.
+
+    GitHub shows the first ten errors and the first ten warnings of a step; the summary has all.
+    """
+    found = [(run, one) for run in runs for one in run.results]
+    for colour, level in (("red", "error"), ("grey", "warning")):
+        for run, result in found:
+            one, snippet = result.verdict, result.task.snippet
+            if one.colour != colour or one.name in ("skipped", "unknown"):
+                continue
+            where = f" on {run.name}" if run.name else ""
+            title = f"{one.name} {snippet.name} ({snippet.role}){where}"
+            said = f"{one.reason}\n{result.task.expected.reason}\n{run.toolchain.label}"
+            yield command(level, prefix + snippet.place.path, failing_line(result), title, said)
+
+
+def of_problems(problems: Iterable[Problem], prefix: str = "") -> Iterator[str]:
+    """A command for each problem of `kbtools check`."""
+    for one in problems:
+        title, said = f"{one.rule} {one.message}", f"{one.message}\n{one.help}"
+        yield command("error", prefix + one.place.path, one.place.line, title, said)
+
+
+def command(level: str, path: str, line: int, title: str, message: str) -> str:
+    """A workflow command. No text ends it early, whatever it holds."""
+    given = {"file": path, "line": str(line), "title": title[:200]}
+    shown = ",".join(f"{key}={_property(value)}" for key, value in given.items())
+    return f"::{level} {shown}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def summary(runs: Sequence[Verified], config: Config) -> str:
+    """The run as Markdown: counts, what is red and why, what was left out and why."""
+    lines: list[str] = []
+    for run in runs:
+        lines += [f"### {_heading(run)}", "", *_machine(run), "", *_counts(run), ""]
+        reds = [one for one in run.results if one.verdict.colour == "red"]
+        if reds:
+            lines += ["| contradicted | at | why |", "| --- | --- | --- |"]
+            lines += [_row(one, config) for one in reds]
+            lines.append("")
+        left_out = list(_left_out(run.results))
+        if left_out:
+            lines += ["<details><summary>Not run, or not concluded</summary>", ""]
+            lines += [*left_out, "", "</details>", ""]
+    text = "\n".join(lines) + "\n"
+    return _cut(text, SUMMARY_LIMIT - 1024)
+
+
+def _heading(run: Verified) -> str:
+    return f"kbtools verify on {run.name}" if run.name else "kbtools verify"
+
+
+def _machine(run: Verified) -> Iterator[str]:
+    toolchain = run.toolchain
+    yield f"{code(toolchain.software)}, {run.seconds:.1f} s"
+    for gpu in dict.fromkeys(toolchain.gpus):
+        count = toolchain.gpus.count(gpu)
+        yield f"<br>{count} × {code(gpu.name)}, compute capability {gpu.sm}, driver " + code(
+            toolchain.driver or "unknown"
+        )
+    if not toolchain.gpus:
+        yield "<br>no GPU"
+    if run.unsandboxed:
+        yield f"<br>**not sandboxed**: {code(run.unsandboxed)}"
+
+
+def _counts(run: Verified) -> Iterator[str]:
+    counts = Counter(one.verdict.name for one in run.results)
+    order = [*RED, *GREEN, *(name for name in counts if name not in RED + GREEN)]
+    shown = [name for name in order if counts[name]]
+    if not shown:
+        yield "Nothing was run."
+        return
+    yield f"| {' | '.join(shown)} |"
+    yield "|" + " --- |" * len(shown)
+    yield f"| {' | '.join(str(counts[name]) for name in shown)} |"
+
+
+def _row(result: Result, config: Config) -> str:
+    task, one = result.task, result.verdict
+    name, site = f"{task.snippet.name}", config.knowledge_base.url
+    shown = f"[{name}]({linking.url(task.article.id, site)})" if site else name
+    at = f"{task.snippet.place.path}:{failing_line(result)}"
+    cells = (f"{one.name} {shown} ({task.snippet.role})", code(at), code(one.reason))
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _left_out(results: Iterable[Result]) -> Iterator[str]:
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for one in results:
+        if one.verdict.colour == "grey":
+            key = (str(one.verdict.name), one.verdict.reason)
+            reasons.setdefault(key, []).append(one.task.snippet.name)
+    for (name, reason), names in sorted(reasons.items()):
+        yield f"- {name}: {code(reason)}: {len(names)} ({', '.join(names)})"
+
+
+def code(text: str) -> str:
+    """A text of whoever's making as inline code: no link, mention or tag is made of it."""
+    line = " ".join(text.split())[:500]
+    fence = "`" * (max((len(run) for run in _ticks(line)), default=0) + 1)
+    return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"
+
+
+def _ticks(text: str) -> Iterator[str]:
+    run = ""
+    for c in text + " ":
+        if c == "`":
+            run += c
+        elif run:
+            yield run
+            run = ""
+
+
+def _cut(text: str, limit: int) -> str:
+    data = text.encode()
+    if len(data) <= limit:
+        return text
+    kept = data[:limit].decode("utf-8", "ignore").rpartition("\n")[0]
+    return f"{kept}\n\nThe rest was left out: GitHub takes no more of a summary.\n"

@@ -1,0 +1,83 @@
+"""For CI servers: JUnit XML, with what their viewers look for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, Skipped, TestCase, TestSuite
+
+from kbtools.reports import text
+from kbtools.reports.places import failing_line
+from kbtools.verifying import Result, Verified
+
+
+class PlacedCase(TestCase):  # type: ignore[misc]
+    """A test case that says where it stands: GitLab, CircleCI and others link `file` and `line`."""
+
+    file = Attr()
+    line = IntAttr()
+
+
+def as_junit(runs: Sequence[Verified], prefix: str = "") -> bytes:
+    """A suite for each article: red is a failure, grey is skipped, `inconclusive` is an error.
+
+    With several toolchains, a suite for each article on each of them. Viewers show the text of a
+    failure and what was printed, so the one holds what is needed to act and the other all of the
+    output that was kept. `prefix` stands before the paths.
+    """
+    suites: dict[str, TestSuite] = {}
+    for run in runs:
+        for result in run.results:
+            name = result.task.article.id
+            if len(runs) > 1:
+                name = f"{name} on {run.name or run.toolchain.label}"
+            if name not in suites:
+                suites[name] = _suite(name, run)
+            suites[name].add_testcase(_case(result, name, prefix))
+    labels = "; ".join(run.toolchain.label for run in runs)
+    whole = JUnitXml(f"kbtools verify on {labels}")
+    for name in sorted(suites):
+        whole.add_testsuite(suites[name])
+    whole.update_statistics()
+    return bytes(whole.tostring())
+
+
+def _suite(name: str, run: Verified) -> TestSuite:
+    suite, toolchain = TestSuite(name), run.toolchain
+    suite.add_property("toolchain", toolchain.label)
+    suite.add_property("unsandboxed", run.unsandboxed)
+    for key, value in (("name", run.name), ("driver", toolchain.driver), ("nvcc", toolchain.cuda)):
+        if value:
+            suite.add_property(key, value)
+    for number, gpu in enumerate(toolchain.gpus):
+        suite.add_property(f"gpu {number}", f"{gpu.name}, compute capability {gpu.sm}")
+    return suite
+
+
+def _case(result: Result, suite: str, prefix: str) -> PlacedCase:
+    snippet, outcome, one = result.task.snippet, result.outcome, result.verdict
+    case = PlacedCase(
+        f"{snippet.id} ({snippet.role})", classname=suite, time=outcome.seconds if outcome else 0.0
+    )
+    case.file, case.line = prefix + snippet.place.path, failing_line(result)
+    why = printable(f"{one.name}: {one.reason}")
+    if one.colour == "red":
+        failure = Failure(why, str(one.name))
+        failure.text = printable(text.red(result))
+        case.result = [failure]
+    elif one.name == "inconclusive":
+        case.result = [Error(why, "inconclusive")]
+    elif one.colour == "grey":
+        case.result = [Skipped(why, str(one.name))]
+    if outcome and outcome.output and (one.colour == "red" or one.name == "inconclusive"):
+        case.system_out = printable(outcome.output)
+    return case
+
+
+def printable(said: str) -> str:
+    """Without what XML 1.0 cannot hold: control characters, terminal colours among them."""
+    return "".join(
+        c if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff") else "�"
+        for c in click.unstyle(said)
+    )

@@ -1,0 +1,50 @@
+"""Where a report points: the line of the Markdown, and the path as the whole checkout has it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from kbtools.config import Config
+from kbtools.verifying import Result
+
+
+def failing_line(result: Result) -> int:
+    """The line of the Markdown that an outcome is about.
+
+    The innermost line of the snippet that its output names, as tracebacks and compilers do; its
+    first line of code where none is named.
+    """
+    snippet = result.task.snippet
+    path, first = re.escape(snippet.place.path), snippet.place.line
+    said = result.outcome.output if result.outcome else ""
+    named = re.findall(rf"{path}(?:\", line |:|\()(\d+)", said)
+    inside = range(first, first + snippet.code.count("\n") + 1)
+    return next((int(one) for one in reversed(named) if int(one) in inside), first)
+
+
+def in_checkout(config: Config) -> str:
+    """What stands before the paths of a knowledge base, seen from the root of its repository.
+
+    Empty where it is the root, or where there is no repository; else as in `docs/known-failures/`.
+    """
+    root = config.root.resolve()
+    for folder in (root, *root.parents):
+        if (folder / ".git").exists():
+            below = root.relative_to(folder).as_posix()
+            return "" if below == "." else f"{below}/"
+    return ""
+
+
+def written_whole(file: Path, content: bytes) -> None:
+    """Writes a file whole and renames it into place, for those who may read it at any time.
+
+    Raises:
+        OSError: it could not be written; what was there still is.
+    """
+    beside = file.with_name(f".{file.name}.new")
+    try:
+        beside.write_bytes(content)
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)
