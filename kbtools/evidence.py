@@ -64,7 +64,7 @@ def read(folder: Path, article: str) -> tuple[Row, ...]:
     for number, line in enumerate(lines, 1):
         try:
             rows.append(msgspec.json.decode(line, type=Row))
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise Unreadable(f"{file}:{number}: not a row of evidence: {error}") from error
     return tuple(rows)
 

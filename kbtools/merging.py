@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
+import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
-from packaging.version import InvalidVersion, Version
 
 from kbtools import evidence
-from kbtools.article import Article, Snippet
+from kbtools.article import Article
 from kbtools.config import Config, Unreadable
 from kbtools.evidence import Row
-from kbtools.judging import expect
-from kbtools.running.output import SECRET
-from kbtools.toolchain import Toolchain
+from kbtools.plausible import amiss
 
-SLACK = datetime.timedelta(hours=1)
-"""By which the clock of another machine may be ahead."""
+LARGEST = 64 << 20
+"""Bytes of an evidence file."""
+LARGEST_ROW = 1 << 20
+"""Bytes of a row: of a snippet's output far less is kept."""
+
+
+class NotEvidence(Exception):
+    """A file that cannot be evidence, whatever is in it."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -54,7 +58,7 @@ def files(paths: Iterable[Path]) -> Iterator[Path]:
     """
     for path in paths:
         found = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
-        if not found or not path.exists():
+        if not found or not (path.exists() or path.is_symlink()):
             raise Unreadable(
                 f"{path}: no evidence here (files named for an article, ending in .jsonl)"
             )
@@ -71,10 +75,14 @@ def examine(paths: Iterable[Path], articles: Iterable[Article], now: datetime.da
     taken: list[tuple[str, Row]] = []
     refused: list[Refused] = []
     for path in files(paths):
+        name = shown(str(path))
         try:
-            content = path.read_bytes()
+            content = _content(path)
+        except NotEvidence as error:
+            refused.append(Refused(name, 1, str(error)))
+            continue
         except OSError as error:
-            raise Unreadable(f"{path}: {error}") from error
+            raise Unreadable(f"{name}: {error}") from error
         sound: list[tuple[str, Row]] = []
         bad: list[Refused] = []
         for number, line in enumerate(content.split(b"\n")[:-1], 1):
@@ -83,9 +91,9 @@ def examine(paths: Iterable[Path], articles: Iterable[Article], now: datetime.da
                 sound.append((path.stem, found))
             else:
                 why, stale = found
-                bad.append(Refused(str(path), number, why, stale))
+                bad.append(Refused(name, number, why, stale))
         if not content.endswith(b"\n"):
-            bad.append(Refused(str(path), content.count(b"\n") + 1, "the file is cut off"))
+            bad.append(Refused(name, content.count(b"\n") + 1, "the file is cut off"))
         refused += bad
         if all(one.stale for one in bad):
             taken += sound
@@ -102,26 +110,60 @@ def write(merge: Merge, config: Config) -> int:
     return changed
 
 
+def _content(path: Path) -> bytes:
+    """What is in an evidence file.
+
+    Raises:
+        NotEvidence: it is a link, no plain file, or too large.
+        OSError: it cannot be read.
+    """
+    if path.is_symlink():
+        raise NotEvidence("a link: evidence is a plain file")
+    # not to wait for a pipe, nor to follow a link that took the file's place meanwhile
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as stream:
+        found = os.fstat(stream.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise NotEvidence("no plain file")
+        content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise NotEvidence(f"more than {LARGEST >> 20} MiB: no evidence of one article is as much")
+    return content
+
+
 def _row(
     line: bytes, article: Article | None, name: str, now: datetime.datetime
 ) -> Row | tuple[str, bool]:
     """The row of a line; or why it is refused, and whether it was true once."""
+    if len(line) > LARGEST_ROW:
+        return f"a row of {len(line)} bytes: a run keeps less of its output", False
     try:
         row = msgspec.json.decode(line, type=Row)
-        unknown = _more(json.loads(line), json.loads(msgspec.json.encode(row)))
-    except (msgspec.MsgspecError, ValueError) as error:
-        return f"not a row of evidence: {error}", False
+        given = json.loads(line, object_pairs_hook=_once)
+        unknown = _more(given, json.loads(msgspec.json.encode(row)))
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        return f"not a row of evidence: {shown(str(error))}", False
     if unknown:
-        return f"`{unknown}` is no part of a row: what follows from it is computed", False
+        return f"`{shown(unknown)}` is no part of a row: what follows from it is computed", False
     if row.schema != evidence.SCHEMA:
         return f"schema {row.schema}, this kbtools writes {evidence.SCHEMA}", False
     if article is None:
-        return f"no article {name} here", True
+        return f"no article {shown(name)} here", True
     snippet = next((one for one in article.snippets if one.digest == row.code), None)
     if snippet is None:
-        return f"no snippet of {name} has this code: {row.snippet} was edited since", True
-    why = "; ".join(_implausible(row, snippet, now))
-    return (why, False) if why else row
+        was = shown(row.snippet)
+        return f"no snippet of {name} has this code: {was} was edited since", True
+    why = "; ".join(amiss(row, snippet, now))
+    return (shown(why), False) if why else row
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON, none of whose keys is there twice: readers differ on which one counts."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for n, (key, _) in enumerate(pairs) if key in dict(pairs[:n]))
+        raise ValueError(f"`{twice}` is there twice")
+    return found
 
 
 def _more(given: object, known: object, at: str = "") -> str:
@@ -134,52 +176,12 @@ def _more(given: object, known: object, at: str = "") -> str:
             if more := _more(value, known[key], path):
                 return more
     if isinstance(given, list) and isinstance(known, list):
-        for i, (one, other) in enumerate(zip(given, known, strict=False)):
+        for i, (one, other) in enumerate(zip(given, known, strict=True)):
             if more := _more(one, other, f"{at}[{i}]"):
                 return more
     return ""
 
 
-def _implausible(row: Row, snippet: Snippet, now: datetime.datetime) -> Iterator[str]:
-    """What a run cannot have written."""
-    outcome, toolchain = row.outcome, row.toolchain
-    if row.when.tzinfo is None or row.when > now + SLACK:
-        yield f"it was written at {row.when}, which is not yet"
-    expected = expect(snippet, toolchain, snippet.keys.toolchain)
-    if expected.what == "skip":
-        yield f"that toolchain could not run it: {expected.reason}"
-    yield from _no_toolchain(toolchain)
-    if not _consistent(row):
-        yield f"`{outcome.status}` does not go with exit {outcome.exit} and {outcome.signal}"
-    if not (math.isfinite(outcome.seconds) and outcome.seconds >= 0):
-        yield f"it took {outcome.seconds} seconds"
-    if SECRET.search(outcome.output) or SECRET.search(outcome.message):
-        yield "its output shows what looks like a secret"
-    if row.isolation not in ("fork", "spawn"):
-        yield f"`{row.isolation}` is no isolation"
-
-
-def _consistent(row: Row) -> bool:
-    outcome = row.outcome
-    if outcome.status in ("passed", "stopped"):
-        return outcome.exit == 0 and outcome.signal is None and not outcome.exceptions
-    if outcome.status == "failed":
-        return outcome.exit not in (None, 0) and outcome.signal is None
-    if outcome.status == "signal":
-        return outcome.signal is not None and outcome.exit is None
-    return outcome.status in ("timeout", "limit") and outcome.exit is None
-
-
-def _no_toolchain(toolchain: Toolchain) -> Iterator[str]:
-    versions = {"python": toolchain.python, **toolchain.packages}
-    if toolchain.cuda is not None:
-        versions["cuda"] = toolchain.cuda
-    for number, gpu in enumerate(toolchain.gpus):
-        versions[f"gpus[{number}].sm"] = gpu.sm
-    for name, version in versions.items():
-        try:
-            Version(version)
-        except InvalidVersion:
-            yield f"{name} `{version}` is no version"
-    if toolchain.gpus and not toolchain.driver:
-        yield "GPUs and no driver"
+def shown(text: str) -> str:
+    """A text of strangers, as it may be printed: on one line, and no terminal obeys it."""
+    return "".join(c if c.isprintable() else "�" for c in text[:300])

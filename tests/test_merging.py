@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,14 +13,15 @@ from typing import Any
 import pytest
 from bases import Base, fence
 
-from kbtools import checks, config
+from kbtools import checks, config, merging
 
 Row = dict[str, Any]
 
 
-@pytest.fixture
-def recorded(base: Base) -> Base:
-    """A knowledge base with two rows of evidence."""
+@pytest.fixture(scope="module")
+def once(new_base: Callable[..., Base]) -> Base:
+    """A knowledge base with two rows of evidence, which no test changes."""
+    base = new_base()
     base.article(
         fence("python repro", "raise ValueError('the failure')"), fence("python fix", "pass")
     )
@@ -27,6 +31,13 @@ def recorded(base: Base) -> Base:
         number=2,
     )
     assert base.verify("KB0001", "--record").code == 0
+    return base
+
+
+@pytest.fixture
+def recorded(once: Base, base: Base) -> Base:
+    """A knowledge base with two rows of evidence."""
+    shutil.copytree(once.root, base.root, dirs_exist_ok=True)
     return base
 
 
@@ -42,6 +53,7 @@ def change(name: str, value: object) -> Callable[[Row], None]:
     return apply
 
 
+H200 = {"name": "NVIDIA H200", "sm": "9.0"}
 FORGED = [
     (change("verdict", "reproduced"), "`verdict` is no part of a row"),
     (change("outcome.verdict", "reproduced"), "`outcome.verdict` is no part of a row"),
@@ -57,10 +69,31 @@ FORGED = [
     (change("toolchain.gpus", [{"name": "G", "sm": "9.0"}]), "GPUs and no driver"),
     (change("outcome.output", "token=abcdefgh12345678"), "looks like a secret"),
     (change("isolation", "none"), "`none` is no isolation"),
+    (change("snippet", "../../r1"), "`../../r1` is no id of a snippet"),
+    (change("kbtools", "mine"), "kbtools `mine` is no version"),
+    (change("helper", "0" * 64), "the snippet has no helper"),
+    (change("outcome.exit", 256), "does not go with exit 256"),
+    (change("outcome.exit", 10**30), "does not go with exit 1000"),
+    (change("outcome.signal", "SIGFAKE"), "does not go with exit 1 and SIGFAKE"),
+    (change("outcome.status", "passed"), "`passed` does not go with exit 1"),
+    (change("outcome.seconds", 1e7), "it took 10000000.0 seconds"),
+    (change("outcome.peak_mib", -1.0), "it took -1.0 MiB"),
+    (change("outcome.exceptions", ["os.system('x')"]), "a name that no class has"),
+    (change("outcome.message", "x" * 5_000), "its message has 5000 characters"),
+    (change("outcome.output", "x" * (1 << 20)), "a run keeps less of its output"),
+    (change("outcome.targets", ["sm_90\x1b[31m"]), "is no architecture"),
+    (change("toolchain.driver", "new"), "driver `new` is no version"),
+    (change("toolchain.packages", {"../x": "1.0"}), "`../x` is no canonical name"),
+    (change("toolchain.packages", {"verdict": "reproduced"}), "verdict `reproduced` is no version"),
+    (change("toolchain.kernel", "6.1\x1b]0;x\x07"), "none that a machine says of itself"),
+    (change("toolchain.gpus", [H200 | {"sm": "7.5"}]), "H200 has compute capability 9.0, not 7.5"),
+    (change("toolchain.gpus", [H200 | {"sm": "9.0a1"}]), "`9.0a1` is no compute capability"),
+    (change("toolchain.gpus", [H200 | {"verdict": "holds"}]), "gpus[0].verdict` is no part"),
+    (change("\x1b[31mred", 1), "`�[31mred` is no part of a row"),
 ]
 
 
-@pytest.mark.parametrize(("forge", "why"), FORGED, ids=[why for _, why in FORGED])
+@pytest.mark.parametrize(("forge", "why"), FORGED, ids=[why.replace("/", " ") for _, why in FORGED])
 def test_forged(recorded: Base, tmp_path: Path, forge: Callable[[Row], None], why: str) -> None:
     """A file with a row that no run can have written is refused whole, with the reason."""
     rows = recorded.rows()
@@ -77,25 +110,93 @@ def test_forged(recorded: Base, tmp_path: Path, forge: Callable[[Row], None], wh
     assert file.read_bytes() == before
 
 
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (lambda text: text[:-20], "the file is cut off"),
-        (lambda text: text.replace("{", "<", 1), "not a row of evidence"),
-        (lambda text: "\x00\n" * 3, "not a row of evidence"),
-        (lambda text: "[]\n", "not a row of evidence"),
+        (lambda was: was[:-20], "the file is cut off"),
+        (lambda was: was.replace(b"{", b"<", 1), "not a row of evidence"),
+        (lambda was: b"\x00\n" * 3, "not a row of evidence"),
+        (lambda was: b"[]\n", "not a row of evidence"),
+        (lambda was: b"", "the file is cut off"),
+        (lambda was: was.replace(b'{"schema":1', b'{"schema":9,"schema":1', 1), "is there twice"),
+        (lambda was: was.replace(b'"exit":1', b'"exit":0,"exit":1'), "`exit` is there twice"),
+        (lambda was: b"\xef\xbb\xbf" + was, "not a row of evidence"),
+        (lambda was: was.decode().encode("utf-16"), "not a row of evidence"),
+        (lambda was: was.replace(b"the failure", b"the \xff failure"), "not a row of evidence"),
+        (lambda was: was.replace(b"}\n", b',"x":"\xff"}\n', 1), "not a row of evidence"),
+        (lambda was: was.replace(b"the failure", b"\\ud800"), "not a row of evidence"),
+        (lambda was: was.replace(b"}\n", b',"x":' + DEEP + b"}\n", 1), "not a row of evidence"),
+        (lambda was: was.replace(b'"exit":1', b'"exit":NaN'), "not a row of evidence"),
+        (lambda was: was[: len(was) // 2] + b"\n", "not a row of evidence"),
     ],
-    ids=["cut off", "no JSON", "binary", "no object"],
+    ids=[
+        *("cut off", "no JSON", "binary", "no object", "empty", "key twice", "inner key twice"),
+        *("BOM", "UTF-16", "no UTF-8", "no UTF-8 beside", "surrogate", "deep", "NaN", "cut row"),
+    ],
 )
-def test_damaged(recorded: Base, tmp_path: Path, content: Callable[[str], str], why: str) -> None:
+def test_damaged(
+    recorded: Base, tmp_path: Path, content: Callable[[bytes], bytes], why: str
+) -> None:
     """A truncated or foreign file is refused, and the evidence stays as it was."""
     file = recorded.root / "evidence" / "KB0001.jsonl"
     before = file.read_bytes()
     damaged = tmp_path / "KB0001.jsonl"
-    damaged.write_text(content(before.decode()), "utf-8")
+    damaged.write_bytes(content(before))
     done = recorded.kbtools("evidence", "merge", str(damaged))
     assert (done.code, file.read_bytes()) == (1, before)
     assert why in done.err
+
+
+@pytest.mark.parametrize("kind", ["link", "link in a folder", "dangling", "pipe", "device"])
+def test_no_plain_file(recorded: Base, tmp_path: Path, kind: str) -> None:
+    """Nothing is read through a link, a pipe or a device: it is refused at once."""
+    file = recorded.root / "evidence" / "KB0001.jsonl"
+    given = tmp_path / "foreign" / "KB0001.jsonl"
+    given.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(given)
+    else:
+        to = {"dangling": "/no/such/file", "device": "/dev/zero"}.get(kind, str(file))
+        given.symlink_to(to)
+    before = file.read_bytes()
+    there = given.parent if kind == "link in a folder" else given
+    done = recorded.kbtools("evidence", "merge", str(there), timeout=30)
+    assert (done.code, file.read_bytes()) == (1, before)
+    assert ("no plain file" if kind == "pipe" else "a link") in done.err
+
+
+def test_a_file_that_is_too_large(recorded: Base, tmp_path: Path) -> None:
+    """A file far larger than evidence can be is refused, and not kept in memory."""
+    given = tmp_path / "KB0001.jsonl"
+    with given.open("wb") as stream:
+        stream.truncate(1 << 40)  # takes no room on the disk
+    done = recorded.kbtools("evidence", "merge", str(given), timeout=30)
+    assert done.code == 1
+    assert "more than 64 MiB" in done.err
+
+
+def test_a_name_that_is_no_article(recorded: Base, tmp_path: Path) -> None:
+    """A file's name leads nowhere but to an article of this base, and no terminal obeys it."""
+    content = (recorded.root / "evidence" / "KB0001.jsonl").read_bytes()
+    before = sorted(recorded.root.rglob("*"))
+    for name in ("..KB0001.jsonl", "KB0001\x1b[31m.jsonl", "kb0001.jsonl", "KB0001.x.jsonl"):
+        (tmp_path / name).write_bytes(content)
+    done = recorded.kbtools("evidence", "merge", str(tmp_path))
+    assert "0 rows taken" in done.out
+    assert "\x1b[31m." not in done.out + done.err
+    assert sorted(recorded.root.rglob("*")) == before
+
+
+def test_our_own_evidence_can_be(tmp_path: Path) -> None:
+    """Every row that this knowledge base holds passes as one that a run has written."""
+    base = checks.load(config.find(Path(__file__).parent))
+    now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=3650)
+    examined = merging.examine([base.config.evidence], base.articles, now)
+    assert len(examined.rows) > 1000
+    assert [(one.file, one.line, one.why) for one in examined.forged] == []
 
 
 def test_what_could_not_run_there(recorded: Base, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ LAYERS = (
     {"article", "config", "outcome", "repro", "wrapping"},
     {"reading", "toolchain", "running", "schema", "starting", "building_links"},
     {"judging", "evidence", "environments"},
-    {"linking", "state", "building_install"},
+    {"linking", "state", "building_install", "plausible"},
     {"matching"},
     {"checks", "building", "matrix", "scoring", "sharding", "merging"},
     {"verifying"},
