@@ -12,6 +12,7 @@ from msgspec import Meta
 FILE = "kbtools.toml"
 
 Words = Annotated[tuple[str, ...], Meta(min_length=1)]
+Need = Annotated[str, Meta(pattern=r"^(cpu|gpu|gpus:[2-9])$")]
 
 
 class Unreadable(Exception):
@@ -96,6 +97,18 @@ class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keba
     """What builds HTML of the pages."""
 
 
+class Ci(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Table `[ci]`: the machines that `kbtools ci-matrix` gives jobs to."""
+
+    shard_seconds: Annotated[int, Meta(ge=1)] = 900
+    """What one job may take, by recorded seconds, before it is cut into shards."""
+    runners: dict[Need, Words] = msgspec.field(default_factory=lambda: {"cpu": ("ubuntu-latest",)})
+    """`cpu`, `gpu` or `gpus:2` → labels of the machines that have it; what is not here is not run.
+
+    A snippet goes to the machine that has just what it needs.
+    """
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """A whole `kbtools.toml`, and the folder it stands in."""
 
@@ -104,6 +117,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     run: Running = Running()
     toolchain: ToolchainForm = ToolchainForm()
     site: Site = Site()
+    ci: Ci = Ci()
     root: Path = Path()
 
     @property

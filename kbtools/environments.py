@@ -105,10 +105,22 @@ def declared(config: Config) -> dict[str, Declared]:
     file = config.root / FILE
     try:
         text = file.read_text("utf-8")
-        tables = msgspec.toml.decode(text, type=dict[str, Any])
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{file}: {error}") from error
+    return decoded(text, str(file))
+
+
+def decoded(text: str, file: str) -> dict[str, Declared]:
+    """What the text of a `toolchains.toml` declares; `file` is its name in messages.
+
+    Raises:
+        Unreadable: it is not TOML or tables are not as they should be; all of them are named.
+    """
+    try:
+        tables = msgspec.toml.decode(text, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
         raise Unreadable(f"{file}: {error}") from error
     found: dict[str, Declared] = {}
     problems: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from kbtools.cli.base import found, main, refuse_broken, selected_path
 from kbtools.config import Config, Unreadable
 
 if TYPE_CHECKING:
+    from kbtools.changed import Changed
     from kbtools.checks import Base
     from kbtools.running.executor import Sandbox
     from kbtools.verifying import Options, Result, Task, Verified
@@ -57,6 +59,17 @@ if TYPE_CHECKING:
     help="Only this part of the snippets, as in 2/8: balanced by recorded seconds, and stable when"
     " articles are added.",
 )
+@click.option(
+    "--needs",
+    multiple=True,
+    metavar="cpu|gpu|gpus:N",
+    help="Only snippets that need such a machine; may be given several times.",
+)
+@click.option(
+    "--changed-since",
+    metavar="REF",
+    help="Only articles that changed since this branch left REF, as git tells.",
+)
 @click.option("--fail-fast", is_flag=True, help="Stop at the first red verdict.")
 @click.option("--record", is_flag=True, help="Write what was seen to evidence/.")
 @reporting.options
@@ -80,7 +93,8 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
     base = checks.load(found(ctx))
     readable, problems = checks.readable(base)
     chosen, only, refused = select(base, readable, problems, articles)
-    mine = part_of(base, chosen, given["shard"])
+    changed = changed_since(base, chosen, given["changed_since"])
+    mine = part_of(base, chosen, given["shard"], given["needs"])
     roles = [Role(role) for role in given["roles"]] or list(Role)
     options = Options(
         jobs=given["jobs"],
@@ -107,6 +121,9 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
                 for task in plan(chosen, toolchain, where.name, roles)
                 if not only or task.snippet.name in only or task.article.id in only
                 if mine is None or task.snippet.name in mine
+                if changed is None
+                or task.article.id in changed.articles
+                or where.name in changed.toolchains
             ]
             started = time.monotonic()
             results, interrupted = run_all(base.config, where.python, tasks, options, given)
@@ -127,6 +144,8 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
         refuse_broken(refused)
     if any(result.trouble for run in runs for result in run.results):
         sys.exit(2)
+    if changed is not None and not planned:
+        sys.exit(0)  # a change that is no reason to run anything is well
     colours = {colour for run in runs for colour in run.colours}
     sys.exit(1 if "red" in colours else 0 if "green" in colours else 3)
 
@@ -165,17 +184,34 @@ def select(
     return chosen, only, [p for p in problems if p.place.path in paths]
 
 
-def part_of(base: Base, chosen: Sequence[Article], shard: str | None) -> set[str] | None:
-    """The names of the snippets of a shard; None where all are to be run."""
-    from kbtools import sharding
+def changed_since(base: Base, chosen: Sequence[Article], ref: str | None) -> Changed | None:
+    """What `--changed-since` asks for; None where it is not given. Says why, on standard error."""
+    from kbtools import changed
 
-    if shard is None:
+    if ref is None:
         return None
+    found = changed.since(ref, chosen, base.config)
+    for line in found.why or (f"no article and no toolchain changed since {ref}",):
+        click.echo(line, err=True)
+    return found
+
+
+def part_of(
+    base: Base, chosen: Sequence[Article], shard: str | None, needs: Sequence[str]
+) -> set[str] | None:
+    """The names of the snippets of a shard, of those that need such machines; None for all."""
+    from kbtools import fleet, sharding
+
+    for word in needs:
+        if not re.fullmatch(r"cpu|gpu|gpus:[2-9]", word):
+            raise click.BadParameter(f"`{word}` is not cpu, gpu or gpus:2", param_hint="--needs")
+    if shard is None and not needs:
+        return None
+    snippets = [s for one in chosen for s in one.snippets if not needs or fleet.need(s) in needs]
     try:
-        wanted = sharding.parse(shard)
+        wanted = sharding.parse(shard or "1/1")
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--shard") from error
-    snippets = [snippet for one in chosen for snippet in one.snippets]
     return sharding.part(snippets, wanted, sharding.recorded_seconds(chosen, base.config))
 
 
