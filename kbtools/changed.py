@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from kbtools import config as configuration
-from kbtools import environments
+from kbtools import environments, evidence
 from kbtools.article import Article
 from kbtools.config import Config, Unreadable
+from kbtools.evidence import Row
 from kbtools.running.executor import REPRO
 
 
@@ -97,10 +98,21 @@ def at(commit: str, path: str, config: Config) -> str:
     return _git(config, "show", f"{commit}:./{path}")
 
 
-def names_at(commit: str, folder: str, config: Config) -> tuple[str, ...]:
-    """The paths of the files that a folder of the knowledge base had at a commit."""
-    told = _git(config, "ls-tree", "-r", "--name-only", "-z", commit, f"./{folder}/", of=commit)
-    return tuple(path for path in told.split("\0") if path)
+def evidence_at(commit: str, config: Config) -> dict[str, tuple[Row, ...]]:
+    """Article → its rows, as they were at a commit.
+
+    Raises:
+        Unreadable: git does not know the commit, or a row cannot be read.
+    """
+    folder = config.evidence.name
+    told = _git(config, "ls-tree", "--name-only", "-z", commit, f"./{folder}/", of=commit)
+    paths = [PurePosixPath(path) for path in told.split("\0") if path.endswith(".jsonl")]
+    found = {}
+    for path in paths:
+        text = at(commit, path.as_posix(), config)
+        content = text.encode("utf-8", "surrogateescape")
+        found[path.stem] = evidence.decode(content, f"{commit}:{path}")
+    return found
 
 
 def _below(file: Path, root: Path) -> str:

@@ -55,13 +55,22 @@ def read(folder: Path, article: str) -> tuple[Row, ...]:
     """
     file = file_of(folder, article)
     try:
-        lines = file.read_bytes().splitlines()
+        content = file.read_bytes()
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise Unreadable(f"{file}: {error}") from error
+    return decode(content, str(file))
+
+
+def decode(content: bytes, file: str) -> tuple[Row, ...]:
+    """The rows that a file holds; `file` is its name in messages.
+
+    Raises:
+        Unreadable: a line is not a row.
+    """
     rows = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(content.splitlines(), 1):
         try:
             rows.append(msgspec.json.decode(line, type=Row))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -37,7 +37,11 @@ class State(msgspec.Struct, frozen=True):
 
 def seen(article: Article, config: Config) -> tuple[Seen, ...]:
     """Every row that counts for an article, judged against its claims of today."""
-    rows = evidence.read(config.evidence, article.id)
+    return judged(article, evidence.read(config.evidence, article.id))
+
+
+def judged(article: Article, rows: tuple[Row, ...]) -> tuple[Seen, ...]:
+    """Those of some rows that count for an article, judged against its claims of today."""
     # a row is there because it was run: whatever toolchain `toolchain=` asked for, it was that one
     return tuple(
         Seen(snippet, row, judge(article, snippet, expected, row.outcome))

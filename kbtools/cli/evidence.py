@@ -1,4 +1,4 @@
-"""Commands about evidence: `evidence merge`."""
+"""Commands about evidence: `evidence merge`, `evidence changes`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 
 from kbtools.cli.base import found, main
 
@@ -44,3 +45,53 @@ def merge(ctx: click.Context, paths: tuple[Path, ...], dry_run: bool) -> None:
     rows = f"{len(examined.rows)} row{'s' * (len(examined.rows) != 1)}"
     click.echo(f"{rows} {said}; {len(examined.refused)} left out or refused")
     sys.exit(1 if refused else 0)
+
+
+@evidence.command()
+@click.option("--since", "ref", metavar="REF", help="A commit whose evidence it is compared with.")
+@click.option(
+    "--old",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder of evidence that it is compared with.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON array, with the text of issues.")
+@click.option("--issues", is_flag=True, help="Open or update one issue for each article, with gh.")
+@click.pass_context
+def changes(
+    ctx: click.Context, ref: str | None, old: Path | None, as_json: bool, issues: bool
+) -> None:
+    """Lists what changed: a fix that stopped working, a failure that came back or is gone.
+
+    Both states of the evidence are judged against the claims of today.
+    """
+    from kbtools import changed, checks, news
+    from kbtools import evidence as rows
+    from kbtools import issues as tracker
+
+    if (ref is None) == (old is None):
+        raise click.UsageError("--since REF or --old FOLDER, one of them")
+    base = checks.load(found(ctx))
+    readable, _ = checks.readable(base)
+    ids = [one.id for one in readable]
+    after = {name: rows.read(base.config.evidence, name) for name in ids}
+    if old is not None:
+        before = {name: rows.read(old, name) for name in ids}
+    else:
+        before = changed.evidence_at(str(ref), base.config)
+    by_id = {one.id: one for one in readable}
+    told = news.since(before, after, readable)
+    wanted = [tracker.issue(by_id[one.article], one, base.config) for one in told]
+    if as_json:
+        whole = [
+            {**msgspec.to_builtins(one), "issue": text}
+            for one, text in zip(told, wanted, strict=True)
+        ]
+        click.echo(msgspec.json.format(msgspec.json.encode(whole)))
+    else:
+        for one in told:
+            for change in one.changes:
+                click.echo(news.line(change))
+        if not told:
+            click.echo("nothing changed")
+    for line in tracker.post(wanted) if issues else ():
+        click.echo(line, err=as_json)
