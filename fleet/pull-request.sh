@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# What a pull request changed, on a machine without a GPU.
+#   BASE       the commit or branch that it is for
+#   TOOLCHAIN  of toolchains.toml; without it the Python at hand
+# Exits with 1 when a rule is broken or a claim is contradicted.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.venv/bin:$PATH"
+mkdir -p build/reports
+code=0
+kbtools check --sarif build/reports/check.sarif || code=$?
+verified=0
+kbtools verify --changed-since "$BASE" ${TOOLCHAIN:+--toolchain "$TOOLCHAIN"} --require-sandbox \
+    --sarif build/reports/verify.sarif --junit build/reports/verify.xml || verified=$?
+if [ "$verified" = 3 ]; then
+    echo "nothing of it can be run here; on approval a machine with a GPU runs it" >&2
+    verified=0
+fi
+exit $((code > verified ? code : verified))
