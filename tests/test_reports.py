@@ -176,6 +176,16 @@ def test_broken_articles_are_annotated(base: Base) -> None:
         assert commands(done.err) == []
 
 
+def test_the_network_is_pointed_out(base: Base) -> None:
+    """A fence that asks for the network is a notice at its line, in a review of the change."""
+    base.article(fence("python fix net=yes", "assert True"))
+    found = commands(on_github(base, "check").out)
+    line = line_of(base, "net=yes")
+    assert any(
+        one.startswith(f"::notice file=kb/KB0001-an-article.md,line={line},") for one in found
+    )
+
+
 def test_a_base_within_a_repository(red: Base, tmp_path: Path) -> None:
     """Paths are those of the whole checkout, where the knowledge base is a folder of it."""
     (tmp_path / ".git").mkdir()

@@ -226,17 +226,36 @@ def test_gpu_takes_articles_only(sandboxed: None, checkout: Checkout) -> None:
     assert changed == {"kb/KB0003-an-article.md"}
 
 
-def test_gpu_takes_no_link(checkout: Checkout) -> None:
-    """A link in kb/ could show a file of the machine: it is refused before anything is taken."""
+def test_gpu_lends_no_network(checkout: Checkout) -> None:
+    """An article that asks for the network of a machine of ours is not run there."""
     git(checkout.base, "checkout", "-qb", "stranger")
-    (checkout.base.root / "kb" / "KB0003-x.md").symlink_to("/etc/passwd")
+    checkout.base.article(fence("python fix net=yes requires=gpu", "x = 1"), number=3)
     head = checkout.commit("mine")
     git(checkout.base, "push", "-q", "origin", "stranger")
     git(checkout.base, "checkout", "-q", "main")
     done = checkout.run("gpu.sh", HEAD_SHA=head)
     assert done.returncode == 2
-    assert "plain files only" in done.stderr
-    assert not (checkout.base.root / "kb" / "KB0003-x.md").is_symlink()
+    assert "asks for the network" in done.stderr
+    assert "KB0003/fix1" not in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["link", "attributes", "name"])
+def test_gpu_takes_plain_files_only(checkout: Checkout, kind: str) -> None:
+    """A link would show a file of the machine, attributes have git write what it does not show."""
+    git(checkout.base, "checkout", "-qb", "stranger")
+    folder = checkout.base.root / "kb"
+    if kind == "link":
+        (folder / "KB0003-x.md").symlink_to("/etc/passwd")
+    else:
+        name = ".gitattributes" if kind == "attributes" else "KB0003-x.md --force.md"
+        (folder / name).write_text("*.md binary\n")
+    head = checkout.commit("mine")
+    git(checkout.base, "push", "-q", "origin", "stranger")
+    git(checkout.base, "checkout", "-q", "main")
+    done = checkout.run("gpu.sh", HEAD_SHA=head)
+    assert done.returncode == 2
+    assert "plain Markdown files only" in done.stderr
+    assert git(checkout.base, "status", "--porcelain") == ""
     assert checkout.run("gpu.sh", HEAD_SHA="main; id").returncode == 2
 
 

@@ -23,6 +23,7 @@ def check(
 ) -> None:
     """Reports every problem of every article, or of those at PATHS."""
     from kbtools import checks
+    from kbtools.reports import github as on_github
     from kbtools.reports import sarif, text
     from kbtools.reports.places import in_checkout
 
@@ -33,10 +34,10 @@ def check(
     with reporting.deaf(github, aside):
         for problem in problems:
             click.echo(text.problem(problem) + "\n", err=aside)
-    for one in base.articles:
-        for snippet in one.snippets:
-            if snippet.keys.net and (not wanted or one.path in wanted):
-                click.echo(text.asks_for_the_network(snippet), err=aside)
+    snippets = [s for one in base.articles for s in one.snippets]
+    open_ = [s for s in snippets if s.keys.net and (not wanted or s.place.path in wanted)]
+    for snippet in open_:
+        click.echo(text.asks_for_the_network(snippet), err=aside)
     files = len(wanted) or len(base.pages)
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"
@@ -45,6 +46,8 @@ def check(
     )
     if github:
         reporting.annotate(problems, base.config, aside)
+        prefix = in_checkout(base.config)
+        reporting.say((on_github.asks_for_the_network(s, prefix) for s in open_), aside)
     if sarif_file:
         log = sarif.of_problems(problems, in_checkout(base.config))
         reporting.one_file(sarif_file, log)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from kbtools import linking
-from kbtools.article import Problem
+from kbtools.article import Problem, Snippet
 from kbtools.config import Config
 from kbtools.judging import GREEN, RED
 from kbtools.reports.places import failing_line
@@ -38,6 +38,13 @@ def of_problems(problems: Iterable[Problem], prefix: str = "") -> Iterator[str]:
     for one in problems:
         title, said = f"{one.rule} {one.message}", f"{one.message}\n{one.help}"
         yield command("error", prefix + one.place.path, one.place.line, title, said)
+
+
+def asks_for_the_network(snippet: Snippet, prefix: str = "") -> str:
+    """A notice for the reviewer at the fence of a snippet with `net=yes`."""
+    said = f"{snippet.name} asks for the network (net=yes)"
+    place = snippet.place
+    return command("notice", prefix + place.path, place.line - 1, said, said)
 
 
 def command(level: str, path: str, line: int, title: str, message: str) -> str:
