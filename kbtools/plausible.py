@@ -85,6 +85,8 @@ def of_outcome(outcome: Outcome, snippet: Snippet) -> Iterator[str]:
         yield "what it compiled for is no architecture"
     if len(outcome.message) > LONGEST_MESSAGE:
         yield f"its message has {len(outcome.message)} characters, a run keeps fewer"
+    if len(outcome.unsandboxed) > LONGEST_MESSAGE or not outcome.unsandboxed.isprintable():
+        yield "what its sandbox lacked is not what kbtools says"
     if SECRET.search(outcome.output) or SECRET.search(outcome.message):
         yield "its output shows what looks like a secret"
 

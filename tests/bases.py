@@ -82,9 +82,7 @@ class Base:
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment that `kbtools` is started in."""
-        # on a runner of GitHub, too, a test says itself what kbtools is to see of it
-        mine = {k: v for k, v in os.environ.items() if not k.startswith("GITHUB_")}
-        return {**mine, "TMPDIR": str(self.temporary), **more}
+        return {**os.environ, "TMPDIR": str(self.temporary), **more}
 
     def start(self, *words: str, **more: str) -> subprocess.Popen[str]:
         """Starts `kbtools` in a process group of its own and does not wait for it."""

@@ -81,6 +81,7 @@ FORGED = [
     (change("outcome.exceptions", ["os.system('x')"]), "a name that no class has"),
     (change("outcome.message", "x" * 5_000), "its message has 5000 characters"),
     (change("outcome.output", "x" * (1 << 20)), "a run keeps less of its output"),
+    (change("outcome.unsandboxed", "no\nsandbox"), "what its sandbox lacked"),
     (change("outcome.targets", ["sm_90\x1b[31m"]), "is no architecture"),
     (change("toolchain.driver", "new"), "driver `new` is no version"),
     (change("toolchain.packages", {"../x": "1.0"}), "`../x` is no canonical name"),
