@@ -24,7 +24,7 @@ from kbtools.toolchain import Toolchain
 
 SLACK = datetime.timedelta(hours=1)
 """By which the clock of another machine may be ahead."""
-SIGNALS = frozenset(one.name for one in signal.Signals)
+SIGNALS = frozenset(one.name for one in signal.Signals) | {f"SIG{n}" for n in range(35, 64)}
 NAME = re.compile(r"[a-z][a-z0-9-]*")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 DISTRIBUTION = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")

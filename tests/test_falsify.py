@@ -133,6 +133,7 @@ def test_a_false_claim_is_red(base: Base, lie: Lie) -> None:
         ("timeout timeout=9", "raise ValueError", "other-failure"),
         ("SIGSEGV", "import ctypes\nctypes.string_at(0)", "reproduced"),
         ("SIGSEGV", "import os\nos.abort()", "other-failure"),
+        ("SIG40", "import os\nos.kill(os.getpid(), 40)", "reproduced"),
         ("exit:3", "import sys\nsys.exit(3)", "reproduced"),
         ("exit:3", "import sys\nsys.exit(4)", "other-failure"),
         ("exit:1", "import sys\nsys.exit('a message')", "reproduced"),

@@ -310,7 +310,7 @@ class ZygoteFailed(Exception):
 def _ended(wait: int, told: dict[str, Any], clean: Any, seen: dict[str, Any]) -> Outcome:
     code = os.waitstatus_to_exitcode(wait)
     if code < 0:
-        name = signal.Signals(-code).name
+        name = _name_of(-code)
         why = {"SIGKILL": "not by kbtools: was memory short?", "SIGXFSZ": "file size limit"}
         return Outcome(status="signal", signal=name, message=why.get(name, ""), **seen)
     if code == 0:
@@ -322,6 +322,14 @@ def _ended(wait: int, told: dict[str, Any], clean: Any, seen: dict[str, Any]) ->
         message=clean(told.get("message", "")),
         **seen,
     )
+
+
+def _name_of(number: int) -> str:
+    """As in `SIGKILL`, or `SIG40`: most of the real-time signals have no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
 
 
 def _full(folder: Path) -> bool:
