@@ -153,6 +153,21 @@ def test_no_annotations(red: Base, tmp_path: Path) -> None:
     assert not [line for line in done.out.splitlines() if line.startswith("::")]
 
 
+def test_links_of_the_summary(red: Base, tmp_path: Path) -> None:
+    """A summary on GitHub links the article's page, and the line in the commit it ran on."""
+    config_file = red.root / "kbtools.toml"
+    text = config_file.read_text("utf-8").replace("\n\n", '\nurl = "https://kb.example.org"\n\n', 1)
+    config_file.write_text(text)
+    file = tmp_path / "summary.md"
+    more = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "a/b"}
+    red.kbtools("verify", "--summary", str(file), GITHUB_SHA="c" * 40, **more)  # type: ignore[arg-type]
+    summary = file.read_text("utf-8")
+    line = line_of(red, "raise ValueError('''")
+    blob = f"https://github.com/a/b/blob/{'c' * 40}/kb/KB0001-an-article.md?plain=1#L{line}"
+    assert f"]({blob})" in summary
+    assert "[KB0001/f2](https://kb.example.org/KB0001/)" in summary
+
+
 def test_text_of_others_in_the_summary(red: Base, tmp_path: Path) -> None:
     """In a summary a failure's text is code: it mentions nobody, and a table keeps its columns."""
     file = tmp_path / "summary.md"

@@ -96,13 +96,20 @@ def write(
     if step := given["summary_file"] or (given["github"] and os.environ.get("GITHUB_STEP_SUMMARY")):
         try:
             with Path(step).open("a", encoding="utf-8") as stream:
-                stream.write(github.summary(runs, config))
+                stream.write(github.summary(runs, config, source() and source() + prefix))
         except OSError as error:
             troubles.append(f"cannot write {step}: {error}")
     if given["github"]:
         say(github.of_runs(runs, prefix), is_aside(given))
     if troubles:
         raise Unreadable("\n".join(troubles))
+
+
+def source() -> str:
+    """Where GitHub shows the files of the commit that a workflow runs on; empty elsewhere."""
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
+    server, repository, commit = (os.environ.get(name, "") for name in names)
+    return f"{server}/{repository}/blob/{commit}/" if server and repository and commit else ""
 
 
 def one_file(file: str, content: bytes, whole: bool = False) -> None:

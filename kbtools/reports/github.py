@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import quote
 
 from kbtools import linking
 from kbtools.article import Problem, Snippet
@@ -62,15 +63,18 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def summary(runs: Sequence[Verified], config: Config) -> str:
-    """The run as Markdown: counts, what is red and why, what was left out and why."""
+def summary(runs: Sequence[Verified], config: Config, source: str = "") -> str:
+    """The run as Markdown: counts, what is red and why, what was left out and why.
+
+    `source` is the address that stands before the path of a file, to show its lines.
+    """
     lines: list[str] = []
     for run in runs:
         lines += [f"### {_heading(run)}", "", *_machine(run), "", *_counts(run), ""]
         reds = [one for one in run.results if one.verdict.colour == "red"]
         if reds:
             lines += ["| contradicted | at | why |", "| --- | --- | --- |"]
-            lines += [_row(one, config) for one in reds]
+            lines += [_row(one, config, source) for one in reds]
             lines.append("")
         left_out = list(_left_out(run.results))
         if left_out:
@@ -110,12 +114,15 @@ def _counts(run: Verified) -> Iterator[str]:
     yield f"| {' | '.join(str(counts[name]) for name in shown)} |"
 
 
-def _row(result: Result, config: Config) -> str:
+def _row(result: Result, config: Config, source: str) -> str:
     task, one = result.task, result.verdict
     name, site = f"{task.snippet.name}", config.knowledge_base.url
     shown = f"[{name}]({linking.url(task.article.id, site)})" if site else name
-    at = f"{task.snippet.place.path}:{failing_line(result)}"
-    cells = (f"{one.name} {shown} ({task.snippet.role})", code(at), code(one.reason))
+    path, line = task.snippet.place.path, failing_line(result)
+    at = code(f"{path}:{line}")
+    if source:
+        at = f"[{at}]({source}{quote(path)}?plain=1#L{line})"
+    cells = (f"{one.name} {shown} ({task.snippet.role})", at, code(one.reason))
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
