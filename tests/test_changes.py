@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from bases import Base, Finished, fence
-from test_fleet import git
+from test_jobs import git
 
 MATTER = """
 affected: [{msgspec: '>=0'}]

@@ -29,7 +29,7 @@ LAYERS = (
     {"linking", "state", "building_install", "plausible"},
     {"matching"},
     {"checks", "building", "matrix", "scoring", "sharding", "merging", "changed", "news"},
-    {"verifying", "fleet", "issues"},
+    {"verifying", "jobs", "issues"},
     {"reports", "bisecting"},
     {"site", "pytest_plugin", "footnote", "answering"},
     {"hook", "pytest_diagnose", "mcp_server"},

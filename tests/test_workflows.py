@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from bases import KBTOOLS, Base, fence
-from test_fleet import git
+from test_jobs import git
 
 ROOT = Path(__file__).parent.parent
 FLEET = ROOT / "fleet"

@@ -200,14 +200,14 @@ def part_of(
     base: Base, chosen: Sequence[Article], shard: str | None, needs: Sequence[str]
 ) -> set[str] | None:
     """The names of the snippets of a shard, of those that need such machines; None for all."""
-    from kbtools import fleet, sharding
+    from kbtools import jobs, sharding
 
     for word in needs:
         if not re.fullmatch(r"cpu|gpu|gpus:[2-9]", word):
             raise click.BadParameter(f"`{word}` is not cpu, gpu or gpus:2", param_hint="--needs")
     if shard is None and not needs:
         return None
-    snippets = [s for one in chosen for s in one.snippets if not needs or fleet.need(s) in needs]
+    snippets = [s for one in chosen for s in one.snippets if not needs or jobs.need(s) in needs]
     try:
         wanted = sharding.parse(shard or "1/1")
     except ValueError as error:

@@ -30,9 +30,9 @@ def ci_matrix(
     A job is a toolchain of toolchains.toml (default: all that can be built), a kind of machine
     with its labels from kbtools.toml, and a shard. There are none for what has nothing to run.
     """
-    from kbtools import checks, fleet
+    from kbtools import checks, jobs
 
     base = checks.load(found(ctx))
     articles, _ = checks.readable(base)
-    made = fleet.jobs(articles, base.config, names or None, needs or None, shards)
+    made = jobs.jobs(articles, base.config, names or None, needs or None, shards)
     click.echo(msgspec.json.encode({"include": made}))
