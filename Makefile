@@ -43,6 +43,7 @@ $(VENV)/.kb: $(BIN)/python pyproject.toml
 
 $(VENV)/.test: $(VENV)/.kb
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --no-deps osv==0.0.22 # only for the schema that it brings
 	touch $@
 
 clean:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.metadata
 import json
 import re
 from collections.abc import Callable
@@ -20,7 +21,6 @@ from kbtools.site import book, machine
 from kbtools.site.book import Book
 from kbtools.site.machine import badges, osv, structured, texts
 
-OSV = json.loads((Path(__file__).parent / "schemas" / "osv.json").read_bytes())
 HOSTILE = "</script><script>alert(1)</script>]]>& \"x\" 'y' | [a](javascript:b) \u2028 `c` {{ d }}"
 FAILS = fence("python repro id=r1", 'raise RuntimeError("the failure")')
 PASSES = fence("python fix id=f1", "assert True")
@@ -128,6 +128,22 @@ def test_a_range_in_osv(claim: str, events: list[dict[str, str]]) -> None:
     assert list(osv.range_events(claim)) == events
 
 
+def osv_schema() -> Any:
+    """OSV's own schema, from the package `osv` (installed without what it depends on).
+
+    The newest one there is older than format 1.7, which lets ids of other databases begin with x_.
+    """
+    try:
+        files = importlib.metadata.files("osv") or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("the package osv is not installed: pip install --no-deps osv==0.0.22")
+    [file] = [one for one in files if str(one) == "osv/osv-schema/validation/schema.json"]
+    schema = json.loads(file.read_text("utf-8"))
+    prefix = schema["$defs"]["prefix"]
+    prefix["pattern"] = prefix["pattern"].replace("^(", "^(x_|(").replace(")-", ")-)")
+    return schema
+
+
 def test_osv(base: Base) -> None:
     """A record keeps OSV's own schema; what a package's range alone does not say is left out."""
     name = "msgspec"
@@ -151,7 +167,7 @@ def test_osv(base: Base) -> None:
         assert set(records) == {"api/v1/osv/KB0001.json"}
         [record] = records.values()
         validator = jsonschema.Draft202012Validator(
-            OSV, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+            osv_schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
         )
         validator.validate(record)
         assert record["id"] == "x_KB0001"
