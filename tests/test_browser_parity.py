@@ -1,0 +1,197 @@
+"""The site's box answers what `kbtools diagnose` answers: both read the same logs here."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from test_hostile_logs import LOGS
+from v8 import Browser
+
+from kbtools.article import Signature
+from kbtools.matching import Entry, Index, Matcher, load
+from kbtools.toolchain import MACHINE, Missing, Toolchain, Undecided, is_affected, specifiers
+
+ROOT = Path(__file__).parent.parent
+SIZE = 2_100_000
+"""Of a hostile log: its middle is cut out."""
+SECONDS = 2.0
+"""Of CPU, for one log in the browser."""
+
+
+@cache
+def both() -> tuple[Matcher, Browser]:
+    """The two matchers of this knowledge base."""
+    index = load(ROOT)
+    return Matcher(index), Browser(index)
+
+
+def differing(logs: dict[str, str], matcher: Matcher, browser: Browser) -> dict[str, Any]:
+    """Of these logs the ones that the two answer differently, with both answers."""
+    found = {}
+    for name, log in logs.items():
+        ours = json.loads(msgspec.json.encode(matcher.diagnose(log)))
+        theirs = browser.diagnose(log)
+        if ours != theirs:
+            found[name] = (ours, theirs)
+    return found
+
+
+def cut(logs: dict[str, str]) -> dict[str, str]:
+    """The logs, and the last 30 lines of each."""
+    short = {f"{name}, its end": "\n".join(log.split("\n")[-30:]) for name, log in logs.items()}
+    return logs | short
+
+
+def recorded() -> dict[str, str]:
+    """What every snippet printed, each text once."""
+    found: dict[str, str] = {}
+    for file in sorted((ROOT / "evidence").glob("*.jsonl")):
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            output = json.loads(line).get("outcome", {}).get("output")
+            if output:
+                found.setdefault(output, f"{file.name}:{number}")
+    return {name: output for output, name in found.items()}
+
+
+def test_the_corpus() -> None:
+    """Every log of the corpus, whole and cut to its end, has one answer."""
+    files = sorted((ROOT / "tests" / "logs").glob("*.log"))
+    logs = cut({file.name: file.read_bytes().decode("utf-8", "replace") for file in files})
+    assert any(both()[0].diagnose(log).matches for log in logs.values())
+    assert differing(logs, *both()) == {}
+
+
+def test_what_was_recorded() -> None:
+    """Every output in the evidence, whole and cut to its end, has one answer."""
+    logs = cut(recorded())
+    assert any(both()[0].diagnose(log).matches for log in logs.values())
+    assert differing(logs, *both()) == {}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_what_hurts(name: str) -> None:
+    """What is meant to hurt a matcher has one answer, and the page has it soon."""
+    log = LOGS[name]()[:SIZE]
+    if name == "surrogates":  # JSON's two halves become one character on their way there
+        log = log.encode("utf-16", "surrogatepass").decode("utf-16")
+    matcher, browser = both()
+    ours = json.loads(msgspec.json.encode(matcher.diagnose(log)))
+    browser.give(log)
+    started = time.process_time()
+    theirs = browser.eval("JSON.stringify(matcher.diagnose(log))")
+    assert time.process_time() - started < SECONDS
+    assert json.loads(theirs) == ours
+
+
+BOOM = "Error: boom: it failed"
+LINES = [
+    BOOM,
+    f"🙂🙃 {BOOM} 🙂",
+    f"\u2028{BOOM}\u2029\x85",
+    f"\u00a0{BOOM} in \u3000",
+    f"print()\u2028{BOOM}\x0b\x0c after",
+    "Error: boom:\nit failed",
+    "Error: boom: it\n failed",
+    "Error: boo\nm: it failed",
+    "\ue000🙂 boom: it failed",
+    f"triton==3.0.0\r\n{BOOM}\r\n\r\n",
+    f"triton==2.3.0\u2028torch==2.5.1\n{BOOM}",
+    f'  File "x.py", line 3, in f\n    {BOOM}',
+    f'C:\\\\x \\"{BOOM}\\"',
+    f"{'🙂' * 700}{BOOM}{'🙂' * 700}",
+    f"{'🙂' * 600_000}{BOOM}\n{'🙃' * 1_500_000}",
+    "x\n" * 30_000 + f"{BOOM}\n" + "x\n" * 50_000 + BOOM,
+    "x\n" * 19_999 + f"{BOOM}\n" + "x\n" * 40_001,
+    "x\n" * 30_000 + f"{BOOM}\n" + "x\n" * 39_999 + "x",
+    "# boom: it failed\n" * 8 + BOOM + "\n# boom: it failed" * 5,
+    f'File "x.py", line 3, in f\n{BOOM}',
+    "UserWarning: boom: it\nplain boom: it",
+    "Error: failed\u3000then",
+    "",
+    "\n",
+]
+
+
+@pytest.mark.parametrize("line", LINES, ids=range(len(LINES)))
+def test_characters(line: str) -> None:
+    """Characters of two units, other languages' spaces and line ends, and cuts are the same."""
+    signatures = (
+        Signature("boom: it failed", r"^[^x]*\bboom:\s.*failed\S*\s*$", "错误|it .{1,9}$"),
+    )
+    span: tuple[dict[str, str], ...] = ({"triton": ">=2.2,<3.0"}, {"torch": "<2", "sm": ">=9.0"})
+    one = Entry("KB0001", "t", "s", "blocks", signatures, span, confusable=("KB0002",))
+    others = (Signature("boom: it"), Signature("it failed"), Signature("failed", r"failed\sthen"))
+    other = Entry("KB0002", "t", "s", "blocks", others)
+    index = Index(1, "tiles", "", (one, other))
+    assert differing({"": line}, Matcher(index), Browser(index)) == {}
+
+
+RELEASES = ("2.9", "3.0", "3.0.0", "3.0.1", "3.1", "3.10.2", "4.0", "1!3.0")
+ENDINGS = (
+    *("", "a0", "a0+gitabc", "b2", "rc1", "rc0.dev3", "rc1.post2", ".dev0", ".dev0+cu130"),
+    *(".dev20250101", ".post1", ".post1.dev2", "+cpu", "+git96316ce5", "rc1+git1"),
+)
+BOUNDS = ("2.9", "3.0", "3.0.0", "3.1", "3.0rc1", "3.0.dev20250101", "3.0.post1", "3.0a0", "1!3.0")
+RANGES = [
+    *(
+        operator + bound
+        for operator in ("==", "!=", "<", ">", "<=", ">=", "~=")
+        for bound in BOUNDS
+    ),
+    *("==3.*", "!=3.0.*", "==3.0.0.*", "~=3.0.1", ">=2.2,<3.0", "> 2.9 , != 3.0.*", "==1!3.*"),
+    *(">=3.0,<3.1,!=3.0.1", "~=2.9,!=3.*", "==3.10.*"),
+]
+
+
+def answer(affected: tuple[dict[str, str], ...], toolchain: Toolchain) -> bool | str:
+    """What `is_affected` says, in the words of `affected.js`."""
+    found = is_affected(affected, toolchain)
+    if isinstance(found, Missing):
+        return "missing"
+    return "undecided" if isinstance(found, Undecided) else found
+
+
+def test_versions() -> None:
+    """Whether a version lies in a range, for many of both."""
+    versions = [release + ending for release in RELEASES for ending in ENDINGS]
+    versions += ["v3.0", "3.0-1", "3.0.0-beta.2", "3.0c1", "3.0alpha", "not", "3.x"]
+    cases = [(one, version) for one in RANGES for version in versions]
+    assert all(specifiers(one) for one in RANGES)
+    ours = [answer(({"a": r},), Toolchain(python="", packages={"a": v})) for r, v in cases]
+    theirs = json.loads(
+        both()[1].eval(
+            f"JSON.stringify({json.dumps(cases)}.map(([range, version]) => isAffected("
+            "[{ a: range }], { gpus: [], packages: { a: version } }).answer))"
+        )
+    )
+    assert [case for case in zip(cases, ours, theirs, strict=True) if case[1] != case[2]] == []
+    assert {True, False, "undecided"} == set(ours)
+
+
+def test_alternatives() -> None:
+    """What is missing, undecided or false weighs the same in conditions of several."""
+    conditions = [{"a": ">=3.0"}, {"a": "<3.0"}, {"b": ">1"}, {"sm": ">=9.0"}, {"gpus": ">1"}]
+    pairs = [one | other for one in conditions for other in conditions]
+    cases = [((one, other), v) for one in pairs for other in pairs for v in ("2.9", "3.0rc1", "?")]
+    ours = [answer(claims, Toolchain(python="", packages={"a": v})) for claims, v in cases]
+    theirs = json.loads(
+        both()[1].eval(
+            f"JSON.stringify({json.dumps(cases)}.map(([claims, version]) => isAffected("
+            "claims, { gpus: [], packages: { a: version } }).answer))"
+        )
+    )
+    assert [case for case in zip(cases, ours, theirs, strict=True) if case[1] != case[2]] == []
+    assert "sm" in MACHINE
+
+
+def test_the_index_says_everything() -> None:
+    """The published index holds what the page needs, although all of it is the default."""
+    published = json.loads(msgspec.json.encode(Index(1, "tiles", "", ())))
+    assert {"noise", "prefixes", "versions", "rules"} <= set(published)
+    assert {"error", "frame", "joints", "places", "head", "tail"} <= set(published["rules"])
