@@ -16,6 +16,8 @@ from kbtools.judging import recognises
 from kbtools.matching import Matcher
 
 EXPECTED = "expected.toml"
+TAIL = 30
+"""Lines that a shortened log keeps."""
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -25,6 +27,8 @@ class Case(msgspec.Struct, frozen=True):
     text: str
     expect: tuple[str, ...]
     hard: bool = False
+    expect_tail: tuple[str, ...] | None = None
+    """The same of its last `TAIL` lines, where they hold nothing of what it is."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -77,7 +81,8 @@ def corpus(folder: Path) -> Iterator[Case]:
         listed = tomllib.loads(file.read_text("utf-8"))
         for name, about in listed.items():
             text = (folder / name).read_bytes().decode("utf-8", "replace")
-            yield Case(name, text, tuple(about["expect"]), bool(about.get("hard")))
+            tail = tuple(about["expect_tail"]) if "expect_tail" in about else None
+            yield Case(name, text, tuple(about["expect"]), bool(about.get("hard")), tail)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(f"{file}: {type(error).__name__}: {error}") from error
 
@@ -86,16 +91,21 @@ def recorded(articles: Iterable[Article], config: Config) -> Iterator[Case]:
     """Every recorded failure of a snippet that fails with a signature, and sound output.
 
     A snippet may pass and show its article's failure, because it provokes it on purpose: that is
-    no sound output, and is left out.
+    no sound output, and is left out. Where it shows the failure of an article that is confusable
+    with its own, that one is right as well.
     """
-    for one in articles:
+    every = {one.id: one for one in articles}
+    for one in every.values():
+        confusable = [every[other] for other in one.matter.confusable if other in every]
         rows = evidence.read(config.evidence, one.id)
         for snippet in one.snippets:
             fails = snippet.role in (Role.REPRO, Role.DEADEND)
             for number, row in enumerate(evidence.of_snippet(rows, snippet)):
                 failed = row.outcome.status in ("failed", "signal")
                 if failed and fails and snippet.keys.fails == "signature":
-                    yield Case(f"{snippet.name}@{number}", row.outcome.output, (one.id,))
+                    output = row.outcome.output
+                    too = tuple(other.id for other in confusable if _shows(other, output))
+                    yield Case(f"{snippet.name}@{number}", output, (one.id, *too))
                 elif row.outcome.status == "passed" and not _shows(one, row.outcome.output):
                     yield Case(f"{snippet.name}@{number}", row.outcome.output, ())
 
@@ -107,7 +117,8 @@ def _shows(article: Article, output: str) -> bool:
 def last_lines(case: Case, lines: int) -> Case:
     """A log of which only the end was pasted."""
     kept = "\n".join(case.text.rstrip("\n").split("\n")[-lines:])
-    return msgspec.structs.replace(case, text=kept)
+    told = case.expect_tail if lines <= TAIL and case.expect_tail is not None else case.expect
+    return msgspec.structs.replace(case, text=kept, expect=told)
 
 
 def answers(cases: Iterable[Case], matcher: Matcher) -> tuple[Answer, ...]:

@@ -13,7 +13,7 @@ from py_mini_racer import MiniRacer
 from kbtools.matching import Index
 
 ASSETS = Path(__file__).parent.parent / "kbtools" / "site" / "assets"
-SCRIPTS = ("affected.js", "log.js", "matching.js")
+SCRIPTS = ("affected.js", "log.js", "quoting.js", "matching.js")
 
 
 def scripts() -> str:
@@ -22,7 +22,7 @@ def scripts() -> str:
     for name in SCRIPTS:
         text = (ASSETS / name).read_text("utf-8")
         text = re.sub(r"^import \{[^}]*\} from \"\./[\w-]+\.js\";$", "", text, flags=re.MULTILINE)
-        shared = re.findall(r"^export (?:function|const|class) (\w+)", text, re.MULTILINE)
+        shared = re.findall(r"^export (?:function\*?|const|class) (\w+)", text, re.MULTILINE)
         text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
         pieces.append(
             f"const {{ {', '.join(shared)} }} = (() => {{\n{text}\n"

@@ -165,8 +165,8 @@ def score(
     if folder is None:
         sets["recorded"] = [*scoring.recorded(checks.load(settings).articles, settings)]
     for name in tuple(sets):
-        sets[f"{name}, last {tail or 30} lines"] = [
-            scoring.last_lines(case, tail or 30) for case in sets[name]
+        sets[f"{name}, last {tail or scoring.TAIL} lines"] = [
+            scoring.last_lines(case, tail or scoring.TAIL) for case in sets[name]
         ]
     given = {name: scoring.answers(cases, matcher) for name, cases in sets.items()}
     if as_json:

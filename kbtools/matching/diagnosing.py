@@ -12,8 +12,10 @@ import msgspec
 
 from kbtools.article import Signature
 from kbtools.judging import pattern
+from kbtools.matching import shortened
 from kbtools.matching.index import Entry, Index
 from kbtools.matching.log import Log
+from kbtools.matching.quoting import MARK, is_mention, is_quiet
 from kbtools.matching.rules import (
     CHARACTERS,
     CODE,
@@ -21,6 +23,7 @@ from kbtools.matching.rules import (
     FRAME,
     JOINTS,
     LINES,
+    PLACE,
     PLACES,
     TELLING,
     WARNING,
@@ -28,10 +31,13 @@ from kbtools.matching.rules import (
 from kbtools.matching.versions import as_toolchain, versions_of
 from kbtools.toolchain import Missing, Toolchain, Undecided, is_affected
 
-_error, _warning, _code, _frame = (
-    re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME)
+_error, _warning, _code, _frame, _place_of = (
+    re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME, PLACE)
 )
 
+
+SHOWN = 400
+"""Characters of a line, from its beginning, that say what it is."""
 
 Answer = Literal["affected", "not affected", "unknown"]
 
@@ -78,6 +84,8 @@ class Hit(msgspec.Struct, frozen=True):
     """0: in what reads as an error, 1: in other output, 2: in a warning."""
     near: int
     """0: its `near` occurs, 1: it has none, 2: it does not occur."""
+    is_cut: bool = False
+    """Only the beginning of its literal is there."""
 
     @property
     def strength(self) -> tuple[object, ...]:
@@ -94,7 +102,8 @@ class Matcher:
             for signature in entry.signatures:
                 owners[signature.literal].append((entry, signature))
         self._owners = tuple(map(tuple, owners.values()))
-        self._literals = ahocorasick_rs.AhoCorasick(list(owners))
+        self._literals = tuple(owners)
+        self._automaton = ahocorasick_rs.AhoCorasick(self._literals)
 
     def diagnose(self, raw: str) -> Diagnosis:
         """The articles whose failure a log shows, best first.
@@ -112,6 +121,7 @@ class Matcher:
                 broken = Log(raw, joint)
                 best = self._best(broken)
                 log = broken if best else log
+        best = best or self._cut(log)
         answers = {name: _affected(hit.entry, toolchain) for name, hit in best.items()}
         ranked = sorted(best.values(), key=lambda hit: _rank(hit, answers[hit.entry.id][0], log))
         matches = tuple(
@@ -129,29 +139,47 @@ class Matcher:
                 best[hit.entry.id] = hit
         return best
 
+    def _cut(self, log: Log) -> dict[str, Hit]:
+        """The article of which a summary shows the beginning of a literal, if it is one alone."""
+        found = {
+            entry.id: Hit(entry, signature, at, 0, 1, is_cut=True)
+            for number, at in shortened.places(log.text, self._literals)
+            for entry, signature in self._owners[number]
+            if not (signature.wraps or signature.regex)
+        }
+        return found if len(found) == 1 else {}
+
     def _hits(self, log: Log) -> Iterator[Hit]:
         places: dict[int, list[int]] = defaultdict(list)
-        for literal, start, _ in self._literals.find_matches_as_indexes(log.text, overlapping=True):
+        for literal, start, _ in self._automaton.find_matches_as_indexes(
+            log.text, overlapping=True
+        ):
             places[literal].append(start)
         near: dict[str, bool] = {}
-        for literal, found in places.items():
+        for literal, starts in places.items():
             half = PLACES // 2
-            ends = found if len(found) <= PLACES else found[:half] + found[-half:]
+            ends = starts if len(starts) <= PLACES else starts[:half] + starts[-half:]
             for entry, signature in self._owners[literal]:
                 for at in ends:
-                    place = _place(signature, at, log)
-                    if place is None or _is_code(log, place):
+                    found = _found(signature, at, log)
+                    if found is None or _is_said_of(log, at, found):
                         continue
-                    kind = _kind(log, place)
-                    yield Hit(entry, signature, place, kind, _near(signature, log, near))
+                    yield Hit(entry, signature, at, _kind(log, at), _near(signature, log, near))
 
 
-def _place(signature: Signature, at: int, log: Log) -> int | None:
-    """Where a signature whose literal is there speaks of its failure."""
+def _found(signature: Signature, at: int, log: Log) -> tuple[int, int] | None:
+    """What of the text says so, where a signature whose literal is there speaks of its failure."""
+    literal = at, at + len(signature.literal)
     if signature.regex is None:
-        return at
-    around = log.around(at, LINES, CHARACTERS)
-    return at if pattern(signature.regex).search(around) else None
+        return literal
+    around, start = log.around(at, LINES, CHARACTERS)
+    found = pattern(signature.regex).search(around)
+    if found is None:
+        return None
+    whole = start + found.start(), start + found.end()
+    if not whole[0] <= at < whole[1]:
+        return literal
+    return whole[0], max(whole[1], literal[1])
 
 
 def _near(signature: Signature, log: Log, known: dict[str, bool]) -> int:
@@ -170,14 +198,27 @@ def _kind(log: Log, at: int) -> int:
     return 2 if _warning.search(said) else 1
 
 
+def _is_said_of(log: Log, at: int, found: tuple[int, int]) -> bool:
+    """Whether a line holds a failure's text and is no failure: it is source, or speaks of one."""
+    if _is_code(log, at):
+        return True
+    line, start = log.excerpt(at), log.excerpt_start(at)
+    before, after = line[: max(found[0] - start, 0)], line[max(found[1] - start, 0) :]
+    return is_mention(before + MARK + after) or is_quiet(log.before(log.index_of(at)), line)
+
+
 def _is_code(log: Log, at: int) -> bool:
     """Whether a line is source that a traceback shows.
 
     What stands below a frame is, unless it stands further left: a frame of `python -c` has none.
     """
     index = log.index_of(at)
-    below = _frame.search(log.line(index - 1)) and log.indent(index) >= log.indent(index - 1)
-    return bool(below or _code.search(log.excerpt(at)))
+    above = log.line(index - 1, SHOWN)
+    if _frame.search(above) and log.indent(index) >= log.indent(index - 1):
+        return True
+    if _place_of.search(above) and log.depth(index) > log.depth(index - 1):
+        return True
+    return bool(_code.search(log.excerpt(at)))
 
 
 def _rank(hit: Hit, affected: str, log: Log) -> tuple[object, ...]:
@@ -237,6 +278,8 @@ def _match(
 
 def _doubts(hit: Hit, answer: tuple[Answer, str], log: Log, ranked: Sequence[Hit]) -> Iterator[str]:
     """What speaks against it."""
+    if hit.is_cut:
+        yield "the line is cut: show the whole of it"
     if hit.signature.wraps:
         yield "other failures print this text, too: look for the first error above it"
     if answer[0] == "not affected":

@@ -12,6 +12,8 @@ from itertools import accumulate
 
 HEAD, TAIL = 500_000, 1_500_000
 """Characters that are looked at, of the beginning and of the end: a failure is at one of them."""
+NEAR = 400
+"""Characters on either side of a place that are its excerpt."""
 LINES = 60_000
 """Lines that are looked at, the first third and the last two."""
 
@@ -30,6 +32,7 @@ PREFIXES = (
     r"[ \t]+",
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?= |\]|:|\t)",
     r"std(?:out|err) [FP](?= )",  # Kubernetes, after a timestamp
+    r"\d\d[OE]\+?(?= )",  # GitLab, after a timestamp
     r"\d\d[-/]\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?= |\])",
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?= )",
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
@@ -90,28 +93,45 @@ class Log:
         index = self.index_of(offset)
         return index + 1 + (self._gap if index >= self._gap_at else 0)
 
-    def line(self, index: int) -> str:
-        """A line of `text`; empty outside of it."""
+    def line(self, index: int, most: int | None = None) -> str:
+        """A line of `text`, or so many characters of its beginning; empty outside of the text."""
         if not 0 <= index < len(self._starts):
             return ""
-        return self.text[self._starts[index] : self._end(index)]
+        start, end = self._starts[index], self._end(index)
+        return self.text[start : end if most is None else min(end, start + most)]
 
     def indent(self, index: int) -> int:
         """How much stands before the program's own text on a line, in characters."""
-        return len(self.shown[index]) - len(self.line(index))
+        return len(self.shown[index]) - (self._end(index) - self._starts[index])
 
-    def excerpt(self, offset: int, characters: int = 400) -> str:
+    def before(self, index: int) -> str:
+        """What stands before the program's own text on a line."""
+        return self.shown[index][: max(self.indent(index), 0)]
+
+    def depth(self, index: int) -> int:
+        """How far to the right of what stands before it the program's own text begins."""
+        before = self.before(index)
+        return len(before) - len(before.rstrip(" \t"))
+
+    def excerpt(self, offset: int, characters: int = NEAR) -> str:
         """The line of `text` that a place lies in, or what is near it of a long one."""
-        index = self.index_of(offset)
-        start, end = self._starts[index], self._end(index)
-        return self.text[max(start, offset - characters) : min(end, offset + characters)]
+        end = self._end(self.index_of(offset))
+        return self.text[self.excerpt_start(offset, characters) : min(end, offset + characters)]
 
-    def around(self, offset: int, lines: int, characters: int) -> str:
-        """The lines of `text` around a place, cut to a number of characters on either side."""
+    def excerpt_start(self, offset: int, characters: int = NEAR) -> int:
+        """Where that begins, in `text`."""
+        return max(self._starts[self.index_of(offset)], offset - characters)
+
+    def around(self, offset: int, lines: int, characters: int) -> tuple[str, int]:
+        """The lines of `text` around a place, cut to a number of characters on either side.
+
+        And where they begin in `text`.
+        """
         index = self.index_of(offset)
         first = self._starts[max(index - lines, 0)]
         last = self._end(min(index + lines, len(self._starts) - 1))
-        return self.text[max(first, offset - characters) : min(last, offset + characters)]
+        first = max(first, offset - characters)
+        return self.text[first : min(last, offset + characters)], first
 
     def _end(self, index: int) -> int:
         if index + 1 < len(self._starts):

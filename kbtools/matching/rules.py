@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kbtools.matching import log
+from kbtools.matching import log, quoting, shortened
 
 LINES, CHARACTERS = 16, 4000
 """How far around its literal a signature's regex may reach."""
@@ -25,13 +25,21 @@ ERROR = (
     r"|error:|Error \[|=========|what\(\):|undefined symbol|cannot open shared object"
 )
 WARNING = r"(?:Warning\b|\bwarnings?\b|\bWARN(?:ING)?\b)"
+LISTED = (
+    r"(?:\S{1,200}\.(?:pyi?|cuh?|cc|cpp|cxx|c|h|hpp|md|rst|html|ipynb|toml|ya?ml|json|sh)"
+    r"[:-]\d{1,6}[:-][ \t]*|\d{1,6}[:|-]?[ \t]+|[+-][ \t]*)?"
+)
+"""What stands before a line of a file that a program lists: its name and number, or a mark."""
 CODE = (
-    r"^(?:raise \w|assert |#(?!\d)|//|/\*|\* |\"\"\"|'''|return |print\(|def |class |import "
-    r"|(?:el)?if |from \w+ import |with pytest\.raises|TORCH_CHECK|printf\("
+    rf"^{LISTED}(?:raise \w|assert |#(?!\d)|//|/\*|\* |\"\"\"|'''|return |print\(|def |class "
+    r"|import |(?:el)?if |from \w+ import |with pytest\.raises|TORCH_CHECK|printf\(|except \S"
     r"|[\w.]+\.(?:debug|info|warning|error|exception|critical|warn|check|assert\w*)\()"
 )
 """A line that is a program's source, as tracebacks show it, not what a program said."""
-FRAME = r"^\s*(?:File \".*\", line \d+|\S+\.py:\d+: in |[\w./<>-]+\.py:\d+:? (?:in )?\w*)"
+FRAME = r"^\s*File \".*\", line \d+"
+"""What stands below it, as far to the right or further, is source."""
+PLACE = r"^\s*(?:\S+\.py:\d+: in |[\w./<>-]+\.py:\d+:? (?:in )?\w*)"
+"""What stands below it, further to the right, is source."""
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -41,6 +49,15 @@ class Rules(msgspec.Struct, frozen=True):
     warning: str = WARNING
     code: str = CODE
     frame: str = FRAME
+    place: str = PLACE
+    quotes: tuple[str, ...] = quoting.QUOTES
+    introduces: str = quoting.INTRODUCES
+    mentions: tuple[str, ...] = quoting.MENTIONS
+    quiet: str = quoting.QUIET
+    loud: str = quoting.LOUD
+    summary: str = shortened.SUMMARY
+    summary_least: int = shortened.LEAST
+    summary_most: int = shortened.MOST
     joints: tuple[str, ...] = JOINTS
     lines: int = LINES
     """Around a literal, on either side."""

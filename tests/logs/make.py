@@ -35,6 +35,7 @@ HEADER = """\
 # Written by make.py from recipes/: the right answers for the logs of this folder.
 # expect: ids of articles, the best first; [] where none is right. hard: it quotes an error without
 # being one, or is broken up, or holds no text of its own. truncated: lines were cut off on purpose.
+# expect_tail: the same of the last 30 lines, where those hold nothing of what the whole log shows.
 """
 
 
@@ -43,6 +44,7 @@ def entry(recipe: Recipe, toolchain: str) -> dict[str, Any]:
     said: dict[str, Any] = {"expect": list(recipe.expect), "made": f"python make.py {recipe.name}"}
     said |= {"toolchain": toolchain, "truncated": passages.cuts(recipe.through)}
     said |= {"hard": True} if recipe.hard else {}
+    said |= {} if recipe.expect_tail is None else {"expect_tail": list(recipe.expect_tail)}
     said |= {"note": recipe.note} if recipe.note else {}
     return said
 

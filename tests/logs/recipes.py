@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+LISTS = ("expect", "expect_tail", "through")
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -31,6 +33,8 @@ class Recipe:
     limit: int = 90
     """Seconds."""
     gpu: bool = False
+    expect_tail: tuple[str, ...] | None = None
+    """`expect` of the last 30 lines alone, where those hold nothing of what the whole shows."""
     hard: bool = False
     """Quotes an error, or is broken up: also a person must look twice."""
     note: str = ""
@@ -52,10 +56,12 @@ def load(folder: Path) -> dict[str, Recipe]:
 
 def _recipe(name: str, table: dict[str, Any], raw: dict[str, dict[str, Any]]) -> Recipe:
     """One recipe; `like` takes what is not said from another, so a program is written once."""
-    said = {**raw[table["like"]], **table} if "like" in table else dict(table)
+    theirs = dict(raw[table["like"]]) if "like" in table else {}
+    theirs.pop("expect_tail", None)  # what is at the end depends on what the output went through
+    said = {**theirs, **table}
     said.pop("like", None)
     known = {f.name for f in fields(Recipe)}
     if unknown := sorted(set(said) - known):
         raise ValueError(f"{name}: unknown keys {', '.join(unknown)}")
-    lists: dict[str, Any] = {key: tuple(said[key]) for key in ("expect", "through") if key in said}
+    lists: dict[str, Any] = {key: tuple(said[key]) for key in LISTS if key in said}
     return Recipe(**{"name": name, **said, **lists})

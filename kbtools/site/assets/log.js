@@ -2,6 +2,7 @@
 
 const HALVES = /[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g;
 const ALONE = "?";
+const NEAR = 400; // characters on either side of a place that are its excerpt
 const PRIVATE = [0xe000, 0xf8ff];
 const isHigh = (unit) => unit >= 0xd800 && unit < 0xdc00;
 const isLow = (unit) => unit >= 0xdc00 && unit < 0xe000;
@@ -89,26 +90,39 @@ export class Log {
     return index + 1 + (index >= this.gapAt ? this.gap : 0);
   }
 
-  line(index) {
+  line(index, most = Infinity) {
     if (index < 0 || index >= this.starts.length) return "";
-    return this.text.slice(this.starts[index], this.end(index));
+    return this.text.slice(this.starts[index], Math.min(this.end(index), this.starts[index] + most));
   }
 
   indent(index) {
-    return this.shown[index].length - this.line(index).length;
+    return this.shown[index].length - (this.end(index) - this.starts[index]);
   }
 
-  excerpt(offset, characters = 400) {
-    const index = this.indexOf(offset);
-    const start = Math.max(this.starts[index], offset - characters);
-    return this.text.slice(start, Math.min(this.end(index), offset + characters));
+  /** What stands before the program's own text on a line. */
+  before(index) {
+    return this.shown[index].slice(0, Math.max(this.indent(index), 0));
   }
 
+  depth(index) {
+    return /[ \t]*$/.exec(this.before(index))[0].length;
+  }
+
+  excerpt(offset, characters = NEAR) {
+    const end = Math.min(this.end(this.indexOf(offset)), offset + characters);
+    return this.text.slice(this.excerptStart(offset, characters), end);
+  }
+
+  excerptStart(offset, characters = NEAR) {
+    return Math.max(this.starts[this.indexOf(offset)], offset - characters);
+  }
+
+  /** The lines around a place, cut to a number of characters, and where they begin. */
   around(offset, lines, characters) {
     const index = this.indexOf(offset);
-    const first = this.starts[Math.max(index - lines, 0)];
+    const start = Math.max(this.starts[Math.max(index - lines, 0)], offset - characters);
     const last = this.end(Math.min(index + lines, this.starts.length - 1));
-    return this.text.slice(Math.max(first, offset - characters), Math.min(last, offset + characters));
+    return { text: this.text.slice(start, Math.min(last, offset + characters)), start };
   }
 
   end(index) {

@@ -3,8 +3,10 @@
 
 import { isAffected, versionOf } from "./affected.js";
 import { Log, cleaned, expression, strip } from "./log.js";
+import { Quoting, shortened } from "./quoting.js";
 
 const MACHINE = ["python", "cuda", "driver", "sm", "gpus"];
+const SHOWN = 400; // characters of a line, from its beginning, that say what it is
 const REACH = 1000; // of a repeat in a `near`: it runs on the whole text, and RE2 is not here
 const canonical = (name) => name.toLowerCase().replace(/[-_.]+/g, "-");
 const lazily = (make) => {
@@ -26,7 +28,8 @@ class Matcher {
       }
     this.rules = rules;
     this.owners = [...owners.values()];
-    this.literals = lazily(() => new Literals([...owners.keys()]));
+    this.texts = [...owners.keys()];
+    this.literals = lazily(() => new Literals(this.texts));
     this.cleaning = {
       noise: expression(index.noise, { flags: "g" }),
       prefixes: expression(`^(?:${index.prefixes.join("|")})+`),
@@ -38,6 +41,8 @@ class Matcher {
     this.warning = expression(rules.warning);
     this.code = expression(rules.code);
     this.frame = expression(rules.frame);
+    this.place = expression(rules.place);
+    this.quoting = new Quoting(rules);
     this.compiled = new Map();
   }
 
@@ -54,6 +59,7 @@ class Matcher {
       best = this.best(broken);
       if (best.size) log = broken;
     }
+    if (!best.size) best = this.cut(log);
     const ranked = [...best.values()];
     for (const hit of ranked) {
       hit.answer = affected(hit.entry, toolchain);
@@ -85,7 +91,9 @@ class Matcher {
         ? found : [...found.slice(0, half), ...found.slice(-half)];
       for (const { entry, signature } of this.owners[literal])
         for (const at of ends) {
-          if (!this.speaks(signature, at, log) || this.isCode(log, at, seen.frame)) continue;
+          const where = this.found(signature, at, log);
+          if (!where || this.isCode(log, at, seen.frame)) continue;
+          if (this.quoting.isMention(log, at, where)) continue;
           const kind = this.kind(log, at);
           const hit = { entry, signature, at, kind, near: this.near(signature, log, seen.near) };
           const known = best.get(entry.id);
@@ -95,10 +103,27 @@ class Matcher {
     return best;
   }
 
-  speaks(signature, at, log) {
-    if (!signature.regex) return true;
+  /** The article of which a summary shows the beginning of a literal, if it is one alone. */
+  cut(log) {
+    const found = new Map();
+    for (const [number, at] of shortened(log.text, this.texts, this.rules))
+      for (const { entry, signature } of this.owners[number])
+        if (!signature.wraps && !signature.regex)
+          found.set(entry.id, { entry, signature, at, kind: 0, near: 1, isCut: true });
+    return found.size === 1 ? found : new Map();
+  }
+
+  /** What of the text says so, where a signature whose literal is there speaks of its failure. */
+  found(signature, at, log) {
+    const literal = { start: at, end: at + signature.literal.length };
+    if (!signature.regex) return literal;
     const around = log.around(at, this.rules.lines, this.rules.characters);
-    return this.pattern(signature.regex, 0).test(around);
+    const found = this.pattern(signature.regex, 0).exec(around.text);
+    if (!found) return null;
+    const start = around.start + found.index;
+    const end = start + found[0].length;
+    if (start > at || at >= end) return literal;
+    return { start, end: Math.max(end, literal.end) };
   }
 
   near(signature, log, known) {
@@ -124,9 +149,12 @@ class Matcher {
 
   isCode(log, at, frames) {
     const index = log.indexOf(at);
-    if (!frames.has(index))
+    if (!frames.has(index)) {
+      const above = log.line(index - 1, SHOWN);
       frames.set(index,
-        this.frame.test(log.line(index - 1)) && log.indent(index) >= log.indent(index - 1));
+        (this.frame.test(above) && log.indent(index) >= log.indent(index - 1)) ||
+        (this.place.test(above) && log.depth(index) > log.depth(index - 1)));
+    }
     return frames.get(index) || this.code.test(log.excerpt(at));
   }
 
@@ -267,6 +295,7 @@ function affected(entry, toolchain) {
 }
 
 function* doubtsOf(hit, ranked) {
+  if (hit.isCut) yield "the line is cut: show the whole of it";
   if (hit.signature.wraps)
     yield "other failures print this text, too: look for the first error above it";
   if (hit.answer[0] === "not affected")

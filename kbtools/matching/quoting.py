@@ -1,0 +1,110 @@
+"""Who only speaks of an error has not got it: help texts, names of tests, change logs, searches.
+
+All patterns are read on a line in which NUL stands for the text that was found: a log has none.
+They are valid for Python and for JavaScript, and are exported with the index.
+"""
+
+from __future__ import annotations
+
+import re
+
+MARK = "\0"
+
+_inside = r"(?:[^{0}\\\n]|\\[^n]){{0,300}}"
+QUOTES = tuple(
+    rf"(?<![\w)\]}}.!?\"'`])[rfbuRFBU]{{0,2}}{quote}"
+    rf"{_inside.format(quote)}\0{_inside.format(quote)}{quote}(?!\w)"
+    for quote in "\"'`"
+)
+"""The literal between two of the same quotation marks, on one line of one text."""
+
+INTRODUCES = (
+    # the key of a record that is a log's own
+    r"(?:[\"'](?:msg|message|short_message|error|err|exception|exc|exc_info|exc_text|traceback|stack"
+    r"|stack_trace|log|text|textPayload|detail|details|reason|cause|stderr|stdout|output|evalue"
+    r"|event|body|line|what|content|description|@message)[\"']\s?:\s?"
+    # what a program says before what it caught
+    r"|\b\w*(?:[Ee]rrors?|[Ee]xceptions?|[Ff]ail(?:ed|ure|s)?|[Ff]atal|[Rr]easons?|[Cc]auses?|msg"
+    r"|[Mm]essage|because|because of|due to|raised|threw|got|(?:failed|died|ended|aborted|exited)"
+    r" with)(?:\s?:\s?|=|\s)\(?"
+    r"|\b\w*(?:Error|Exception|Warning|OutOfResources|Unsupported)\((?:[\w.]{1,40}=)?"
+    r"|^(?=.)what\(\): {1,4})$"
+)
+"""What stands before the quotation mark, where what is quoted is what happened."""
+
+_subject = (
+    r"(?:[*+•·] {1,4}|\d{1,4}[.)] {1,4}|#\d{1,7}:? |[0-9a-f]{7,40} (?:\([^)\n]{1,80}\) )?"
+    r"|\[[\w /.-]{1,40}\]:? |(?:feat|fix|docs?|test|chore|refactor|ci|build|perf)"
+    r"(?:\([^)\n]{1,40}\))?!?: ){0,3}"
+)
+_changed = (
+    r"(?:Fix(?:e[sd])?|Add(?:s|ed)?|Remove[sd]?|Improve[sd]?|Handle[sd]?|Avoid(?:s|ed)?"
+    r"|Prevent(?:s|ed)?|Work(?:ed)? ?around|Document(?:s|ed)?|Revert(?:s|ed)?|Resolve[sd]?"
+    r"|Change[sd]?|Clarif(?:y|ies|ied)|Suppress(?:es|ed)?|Recover(?:s|ed)?|Retry|Retries|Catch"
+    r"|Explain(?:s|ed)?|Mention(?:s|ed)?)"
+)
+_said_of = (
+    r"(?:e\.g\.|i\.e\.|for example|for instance|such as|[Ii]f you (?:see|get|hit|encounter)"
+    r"|[Kk]nown issues?|[Kk]nown errors?|[Hh]ints? for|[Rr]etr(?:y|ies|ied|ying) (?:on|after)"
+    r"|[Rr]ecover(?:s|ed|ing)? from|[Ii]gnor(?:e|es|ed|ing)|[Ss]kip(?:s|ped|ping)?"
+    r"|[Hh]andled|[Ss]uppress(?:es|ed|ing)?|[Ss]earch(?:es|ed|ing)? for|[Ll]ook(?:s|ed|ing)? for"
+    r"|[Cc]heck(?:s|ed|ing)? (?:\S{1,80} )?for|[Gg]rep(?:s|ping)?|no longer (?:says|raises|prints)"
+    r"|used to (?:say|raise|print|fail with)|may (?:say|raise|print|fail with)|[Nn]o|[Nn]ever"
+    r"|[Ss]imulat(?:es|ed|ing)|[Ii]nject(?:s|ed|ing)?|[Pp]retend(?:s|ing)?|[Dd]ocs for)"
+)
+
+MENTIONS = (
+    # the name of a test, and what is said of one
+    r"::\w+\[[^\]\n]{0,300}\0",
+    r"\0.{0,300}(?: (?:PASSED|SKIPPED|XFAIL|XPASS)|\.\.\. ?(?:ok|OK|skipped .{1,200}))\s*"
+    r"(?:\[ *\d{1,3}%\]|\(\d[^)\n]{0,20}\))?\s*$",
+    r"^_{2,} .{0,300}\0.{0,300} _{2,}$",
+    # a comment, at the end of a line
+    r"(?:^|  |; ?)(?:#+|//+) (?:[^\\\n]|\\[^n]){0,300}\0",
+    # a line that a change adds or takes away; an exception group begins with a plus, too
+    r"^\+(?! Exception Group|[-+]).{0,300}\0|^-[^-\s].{0,300}\0",
+    # a page of documentation that a search lists
+    r"^\S{1,200}\.(?:md|rst|html)[:-]\d{1,6}[:-].{0,300}\0",
+    # a change log
+    rf"^{_subject}{_changed}(?: |: ).{{0,300}}\0",
+    r"\0.{0,300}\((?:[\w.-]{1,40}/[\w.-]{1,60})?(?:#|gh-)\d{1,7}\)\s*$",
+    # prose
+    rf"(?:^|\W){_said_of}[\s:'\"`(]{{1,4}}(?:[\w.]{{1,60}}: )?\0",
+    r"\0.{0,120}(?:\bno longer\b|\b(?:is|are|was|were) never\b|\bcan be ignored\b|\bharmless\b"
+    r"|: (?:0|no|none)(?: \w+)?\s*$|\b0 (?:matches|hits|times|occurrences|lines)\b"
+    r"|\b(?:did|does|do) not (?:occur|happen|appear)\b|\bnot seen\b)",
+    # what a program dealt with
+    r"\0.{0,300}(?:\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
+    r"|\bas expected\b|\(expected\))",
+)
+"""What is a mention wherever it stands."""
+
+QUIET = (
+    r"(?:^|[\s\[(|:<])(?:INFO|Info|DEBUG|TRACE|NOTICE|SUCCESS)(?=$|[\s\])|:>])|^[ID]\d{4} \d\d:"
+    r"|[\"']?\b(?:level|levelname|severity|lvl)[\"']?\s?[=:]\s?[\"']?(?:info|INFO|debug|DEBUG)\b"
+)
+"""What stands before a program's own text where it says that nothing is wrong."""
+LOUD = (
+    r"^(?:\[?std(?:err|out)\]?[:>|]? ?|\[[^\]\n]{1,60}\]:? ?|[\w./-]{1,60}: ){0,2}"
+    r"(?:[\w.]*(?:Error|Exception|Unsupported|OutOfResources)\b|[Tt]erminate called|what\(\)"
+    r"|=========|Traceback |ptxas|nvcc|nvlink|E {2,})|\b(?:fatal|error)\b ?[:[(]|Assertion `"
+)
+"""What says that something is, all the same."""
+
+_quotes = tuple(re.compile(quote, re.ASCII) for quote in QUOTES)
+_introduces = re.compile(INTRODUCES, re.ASCII)
+_mentions = tuple(re.compile(one, re.ASCII) for one in MENTIONS)
+_quiet, _loud = re.compile(QUIET, re.ASCII), re.compile(LOUD, re.ASCII)
+
+
+def is_mention(said: str) -> bool:
+    """Whether a line, with NUL for what was found, speaks of an error that it does not report."""
+    return any(mention.search(said) for mention in _mentions) or any(
+        found and not _introduces.search(said[max(found.start() - 60, 0) : found.start()])
+        for found in (quote.search(said) for quote in _quotes)
+    )
+
+
+def is_quiet(before: str, said: str) -> bool:
+    """Whether what stands before a line says that it reports nothing bad, and the line agrees."""
+    return bool(_quiet.search(before)) and not _loud.search(said)
