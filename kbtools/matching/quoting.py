@@ -24,7 +24,7 @@ INTRODUCES = (
     r"|stack_trace|log|text|textPayload|detail|details|reason|cause|stderr|stdout|output|evalue"
     r"|event|body|line|what|content|description|@message)[\"']\s?:\s?"
     # what a program says before what it caught
-    r"|\b\w*(?:[Ee]rrors?|[Ee]xceptions?|[Ff]ail(?:ed|ure|s)?|[Ff]atal|[Rr]easons?|[Cc]auses?|msg"
+    r"|\b\w*(?:[Ee]rrors?|[Ee]xceptions?|[Ff]ail(?:ed|ure|s)?|[Ff]atal|[Rr]easons?|[Cc]auses?|msg|err"
     r"|[Mm]essage|because|because of|due to|raised|threw|got|(?:failed|died|ended|aborted|exited)"
     r" with)(?:\s?:\s?|=|\s)\(?"
     r"|\b\w*(?:Error|Exception|Warning|OutOfResources|Unsupported)\((?:[\w.]{1,40}=)?"
@@ -69,7 +69,7 @@ MENTIONS = (
     rf"^{_subject}{_changed}(?: |: ).{{0,300}}\0",
     r"\0.{0,300}\((?:[\w.-]{1,40}/[\w.-]{1,60})?(?:#|gh-)\d{1,7}\)\s*$",
     # prose
-    rf"(?:^|\W){_said_of}[\s:'\"`(]{{1,4}}(?:[\w.]{{1,60}}: )?\0",
+    rf"(?:^|\W){_said_of}[\s:'\"`(]{{1,4}}(?:[\w.]{{1,60}}(?: [\w.]{{1,20}}){{0,2}}: )?\0",
     r"\0.{0,120}(?:\bno longer\b|\b(?:is|are|was|were) never\b|\bcan be ignored\b|\bharmless\b"
     r"|: (?:0|no|none)(?: \w+)?\s*$|\b0 (?:matches|hits|times|occurrences|lines)\b"
     r"|\b(?:did|does|do) not (?:occur|happen|appear)\b|\bnot seen\b)",
@@ -79,22 +79,26 @@ MENTIONS = (
 )
 """What is a mention wherever it stands."""
 
-QUIET = (
-    r"(?:^|[\s\[(|:<])(?:INFO|Info|DEBUG|TRACE|NOTICE|SUCCESS)(?=$|[\s\])|:>])|^[ID]\d{4} \d\d:"
-    r"|[\"']?\b(?:level|levelname|severity|lvl)[\"']?\s?[=:]\s?[\"']?(?:info|INFO|debug|DEBUG)\b"
-)
+QUIET = r"(?:^|[\s\[(|:<])(?:INFO|Info|DEBUG|TRACE|NOTICE|SUCCESS)(?=$|[\s\])|:>])|^[ID]\d{4} \d\d:"
 """What stands before a program's own text where it says that nothing is wrong."""
+QUIET_RECORD = (
+    r"^[^\n]{0,200}\b(?:level|levelname|severity|lvl)[\"']?\s?[=:]\s?[\"']?"
+    r"(?:info|INFO|debug|DEBUG)\b"
+)
+"""The same in a record."""
 LOUD = (
-    r"^(?:\[?std(?:err|out)\]?[:>|]? ?|\[[^\]\n]{1,60}\]:? ?|[\w./-]{1,60}: ){0,2}"
-    r"(?:[\w.]*(?:Error|Exception|Unsupported|OutOfResources)\b|[Tt]erminate called|what\(\)"
-    r"|=========|Traceback |ptxas|nvcc|nvlink|E {2,})|\b(?:fatal|error)\b ?[:[(]|Assertion `"
+    r"^(?:\[?std(?:err|out)\]?[:>|]? ?|\[[^\]\n]{1,60}\]:? ?|[^\s:]{1,200}: ){0,2}"
+    r"(?:(?:[\w.]*(?:Error|Exception|Unsupported|OutOfResources)|CUDA error|Triton Error"
+    r"|(?:fatal )?error)\b|[Tt]erminate called|what\(\)|=========|Traceback |ptxas|nvcc|nvlink"
+    r"|E {2,})|Assertion `|Traceback \(most recent"
+    r"|\"(?:log|stderr|exc_info|exc_text|exception|traceback|stack_trace)\"\s?:"
 )
 """What says that something is, all the same."""
 
 _quotes = tuple(re.compile(quote, re.ASCII) for quote in QUOTES)
 _introduces = re.compile(INTRODUCES, re.ASCII)
 _mentions = tuple(re.compile(one, re.ASCII) for one in MENTIONS)
-_quiet, _loud = re.compile(QUIET, re.ASCII), re.compile(LOUD, re.ASCII)
+_quiet, _quiet_record, _loud = (re.compile(one, re.ASCII) for one in (QUIET, QUIET_RECORD, LOUD))
 
 
 def is_mention(said: str) -> bool:
@@ -106,5 +110,6 @@ def is_mention(said: str) -> bool:
 
 
 def is_quiet(before: str, said: str) -> bool:
-    """Whether what stands before a line says that it reports nothing bad, and the line agrees."""
-    return bool(_quiet.search(before)) and not _loud.search(said)
+    """Whether a line, or what stands before it, says that nothing is wrong, and the line agrees."""
+    is_calm = _quiet.search(before) or _quiet_record.search(said)
+    return bool(is_calm) and not _loud.search(said)

@@ -54,6 +54,7 @@ class Rules(msgspec.Struct, frozen=True):
     introduces: str = quoting.INTRODUCES
     mentions: tuple[str, ...] = quoting.MENTIONS
     quiet: str = quoting.QUIET
+    quiet_record: str = quoting.QUIET_RECORD
     loud: str = quoting.LOUD
     summary: str = shortened.SUMMARY
     summary_least: int = shortened.LEAST

@@ -15,6 +15,7 @@ export class Quoting {
     this.introduces = expression(rules.introduces);
     this.mentions = rules.mentions.map((one) => expression(one));
     this.quiet = expression(rules.quiet);
+    this.quietRecord = expression(rules.quiet_record);
     this.loud = expression(rules.loud);
   }
 
@@ -28,7 +29,9 @@ export class Quoting {
       const found = one.exec(said);
       return found && !this.introduces.test(said.slice(Math.max(found.index - BEFORE, 0), found.index));
     });
-    return isQuoted || (this.quiet.test(log.before(log.indexOf(at))) && !this.loud.test(line));
+    if (isQuoted) return true;
+    const isCalm = this.quiet.test(log.before(log.indexOf(at))) || this.quietRecord.test(line);
+    return isCalm && !this.loud.test(line);
   }
 }
 
