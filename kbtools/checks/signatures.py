@@ -77,6 +77,54 @@ def _as_python(text: str) -> str:
     return re.sub(r"\\[pP](\{\w+\}|\w)", r"\\w", re.sub(r"\(\?<\w+>", "(?:", text))
 
 
+def kb205_near_repeats_without_end(
+    page: Page, article: Article, config: Config
+) -> Iterator[Problem]:
+    """A `near` repeats nothing without end: it is looked for in the whole log, not around a line.
+
+    RE2 does not mind, but the browser's engine would try each length at each place.
+    """
+    for key, text, line in expressions(page, article):
+        try:
+            endless = key == "near" and _repeats(sre.parse(_as_python(text)))
+        except re.error:
+            continue  # KB201 or KB202 says so
+        if endless:
+            yield page.problem(
+                line, f"`near` repeats without end: {text}", "say how often: {0,80} in place of `*`"
+            )
+
+
+def kb206_beyond_16_bits(page: Page, article: Article, config: Config) -> Iterator[Problem]:
+    """A signature has no character beyond U+FFFF: for the browser's engine it is two.
+
+    Lines of a log may have them.
+    """
+    for i, signature in enumerate(article.matter.signatures):
+        for key in ("literal", "regex", "near"):
+            beyond = sorted(sign for sign in {*(getattr(signature, key) or "")} if sign > "\uffff")
+            if beyond:
+                yield page.problem(
+                    page.line_of(f"signatures[{i}].{key}"),
+                    f"`{key}` has a character beyond U+FFFF: {' '.join(beyond)}",
+                    "take a part of the message that is plain text",
+                )
+
+
+def _repeats(tree: Any) -> bool:
+    """Whether a repeat in it has no end."""
+    for operator, argument in tree:
+        name = str(operator)
+        if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            if argument[1] == sre.MAXREPEAT or _repeats(argument[2]):
+                return True
+        elif name == "SUBPATTERN" and _repeats(argument[-1]):
+            return True
+        elif name == "BRANCH" and any(map(_repeats, argument[1])):
+            return True
+    return False
+
+
 def _nested(tree: Any, inside: bool) -> bool:
     for operator, argument in tree:
         name = str(operator)
