@@ -115,12 +115,16 @@ def _repeats(tree: Any) -> bool:
     """Whether a repeat in it has no end."""
     for operator, argument in tree:
         name = str(operator)
+        bodies: list[Any] = []
         if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            if argument[1] == sre.MAXREPEAT or _repeats(argument[2]):
+            if argument[1] == sre.MAXREPEAT:
                 return True
-        elif name == "SUBPATTERN" and _repeats(argument[-1]):
-            return True
-        elif name == "BRANCH" and any(map(_repeats, argument[1])):
+            bodies = [argument[2]]
+        elif name == "SUBPATTERN":
+            bodies = [argument[-1]]
+        elif name == "BRANCH":
+            bodies = argument[1]
+        if any(map(_repeats, bodies)):
             return True
     return False
 
