@@ -29,36 +29,11 @@ from kbtools.article import Signature
 from kbtools.judging import pattern
 from kbtools.matching import Entry, Index, Matcher
 
-WORDS = [
-    "tensor",
-    "kernel",
-    "launch",
-    "operand",
-    "layout",
-    "stride",
-    "block",
-    "warp",
-    "grid",
-    "stream",
-    "event",
-    "graph",
-    "cache",
-    "buffer",
-    "index",
-    "shape",
-    "dtype",
-    "device",
-    "host",
-    "shared",
-    "memory",
-    "pointer",
-    "mask",
-    "tile",
-    "pipeline",
-    "barrier",
-    "cluster",
-    "scale",
-]
+VOCABULARY = """
+tensor kernel launch operand layout stride block warp grid stream event graph cache buffer index
+shape dtype device host shared memory pointer mask tile pipeline barrier cluster scale
+"""
+WORDS = VOCABULARY.split()
 ROOT = Path(__file__).parent.parent
 
 
