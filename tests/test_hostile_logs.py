@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import resource
 import subprocess
@@ -10,7 +12,9 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from bases import KBTOOLS
 
@@ -42,11 +46,11 @@ def bytes_at_random() -> str:
     return random.Random(1).randbytes(SIZE // 2).decode("utf-8", "replace")
 
 
-def literals(between: str) -> str:
+def literals(between: str, before: str = "") -> str:
     """Every literal of every article, again and again."""
     index, _ = known()
     every = (one.literal for article in index.articles for one in article.signatures)
-    return filled(between.join(every) + between)
+    return filled("".join(f"{before}{one}{between}" for one in every))
 
 
 LOGS: dict[str, Callable[[], str]] = {
@@ -65,6 +69,12 @@ LOGS: dict[str, Callable[[], str]] = {
     "literals on one line": lambda: literals(" "),
     "literals on lines": lambda: literals("\n"),
     "literals as errors": lambda: literals("\nRuntimeError: "),
+    "literals in quotes": lambda: literals('" y\n', 'x "'),
+    "literals among quotes": lambda: literals(" c d'" * 90 + "\n", "'a b " * 90),
+    "literals after marks": lambda: literals(" #" * 200 + "\n", "* # " * 100),
+    "literals after backslashes": lambda: literals("\\" * 380 + "\n", "\\" * 380),
+    "literals after levels": lambda: literals(": " * 190 + "\n", "INFO: error(" * 33),
+    "lines that are cut": lambda: filled(f"FAILED {'x.py' * 200} - {'a' * 900}...\n"),
     "words that errors have": lambda: filled("Error: error: failed: "),
     "frames": lambda: filled('File "x.py", line 1, in f\n'),
     "names": lambda: filled("a" * 61 + " | "),
@@ -108,29 +118,93 @@ def test_an_issue_is_answered_or_not(name: str) -> None:
         assert time.process_time() - started < 2 * SECONDS  # it is looked at twice
 
 
+PROGRAM = "import sys; raise ValueError(sys.stdin.buffer.read().decode('utf-8', 'replace'))"
+TEST = """
+import os, pathlib, sys
+
+def test_it():
+    print(pathlib.Path(os.environ["LOG"]).read_text("utf-8", "replace"), file=sys.stderr)
+    assert False
+"""
+PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--show-capture=no"]
+AGENT = """
+import asyncio, os, pathlib, sys
+from mcp import ClientSession, StdioServerParameters, stdio_client
+
+async def talk():
+    server = StdioServerParameters(command=sys.argv[1], args=sys.argv[2:])
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        log = pathlib.Path(os.environ["LOG"]).read_text("utf-8", "replace")
+        answer = await session.call_tool("diagnose", {"log": log})
+        assert '"matches":[]' in answer.content[0].text, answer
+
+asyncio.run(talk())
+sys.exit(3)
+"""
 DOORS = {
-    "diagnose": [*KBTOOLS, "diagnose", "-"],
-    "run": [*KBTOOLS, "run", "--", "sh", "-c", "cat >&2; exit 9"],
-    "hook": [
-        *(sys.executable, "-m", "kbtools.hook", "-c"),
-        "import sys; raise ValueError(sys.stdin.buffer.read().decode('utf-8', 'replace'))",
-    ],
+    "diagnose": ([*KBTOOLS, "diagnose", "-"], 3),
+    "run": ([*KBTOOLS, "run", "--", "sh", "-c", "cat >&2; exit 9"], 9),
+    "hook": ([sys.executable, "-m", "kbtools.hook", "-c", PROGRAM], 1),
+    "answer": ([*KBTOOLS, "answer", "--event", "event.json", "--reply", "reply.md"], 0),
+    "pytest": ([*PYTEST, "--diagnose", "test_it.py"], 1),
+    "mcp": ([sys.executable, "agent.py", *KBTOOLS, "mcp"], 3),
 }
+ALONE = {
+    "hook": [sys.executable, "-c", PROGRAM],
+    "pytest": [*PYTEST, "test_it.py"],
+    "mcp": [sys.executable, "-c", "import mcp, mcp.server.mcpserver"],
+}
+"""What the others cost without us."""
 
 
-@pytest.mark.parametrize("log", ["one line", "short lines", "binary", "a title that never ends"])
-@pytest.mark.parametrize("door", DOORS)
-def test_every_door(door: str, log: str) -> None:
-    """In a process of its own each ends as it would, in a few seconds and without a traceback."""
-    given = LOGS[log]().encode("utf-8", "surrogatepass")
+def seconds(command: list[str], folder: Path, given: bytes) -> tuple[Any, float]:
+    """How a command ended in a folder, and its seconds of CPU."""
+    environment = {
+        **os.environ,
+        "LOG": str(folder / "log"),
+        "PYTHONPATH": str(ROOT),
+        "KBTOOLS_INDEX": str(folder / "index.json"),
+    }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(DOORS[door], cwd=ROOT, input=given, capture_output=True, timeout=120)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, input=given, capture_output=True, timeout=120
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime - before.ru_utime < 3 * SECONDS
-    assert done.returncode == {"diagnose": 3, "run": 9, "hook": 1}[door]
-    assert b"kbtools:" not in done.stderr
+    return done, after.ru_utime - before.ru_utime
+
+
+CASES = [
+    *((door, log) for door in ("diagnose", "run") for log in ("one line", "short lines")),
+    *((door, "binary") for door in DOORS),
+    *((door, "a title that never ends") for door in ("run", "hook", "answer", "pytest")),
+]
+
+
+@pytest.mark.parametrize(("door", "log"), CASES)
+def test_every_door(door: str, log: str, tmp_path: Path) -> None:
+    """In a process of its own each ends as it would, soon and without a traceback of ours."""
+    if door == "mcp":
+        pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    text = LOGS[log]()
+    given = text.encode("utf-8", "surrogatepass")
+    (tmp_path / "log").write_bytes(given)
+    index = msgspec.structs.replace(known()[0], url="https://kb.example.org")
+    (tmp_path / "index.json").write_bytes(msgspec.json.encode(index))
+    issue = {"number": 1, "title": "it fails", "body": text}
+    (tmp_path / "event.json").write_text(json.dumps({"action": "opened", "issue": issue}))
+    (tmp_path / "test_it.py").write_text(TEST)
+    (tmp_path / "agent.py").write_text(AGENT)
+    command, code = DOORS[door]
+    _, alone = seconds(ALONE[door], tmp_path, given) if door in ALONE else (None, 0.0)
+    done, taken = seconds(command, tmp_path, given)
+    assert taken - alone < 3 * SECONDS
+    assert done.returncode == code, done.stderr[-2000:]
+    assert b"kbtools:" not in done.stderr + done.stdout
     if door == "run":
         assert done.stderr == given
     elif door == "diagnose":
         assert done.stderr == b""
         assert len(done.stdout) < 1000
+    elif door == "answer":
+        assert done.stdout == b"sure=false\narticle=\n"
