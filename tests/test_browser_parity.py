@@ -111,6 +111,12 @@ LINES = [
     "x\n" * 30_000 + f"{BOOM}\n" + "x\n" * 39_999 + "x",
     "# boom: it failed\n" * 8 + BOOM + "\n# boom: it failed" * 5,
     f'File "x.py", line 3, in f\n{BOOM}',
+    f'{{"exc_info": "Traceback\\n  File \\"x.py\\", line 2\\n    f()\\n{BOOM}"}}\n{BOOM}',
+    f"&lt;b&gt; it&#x27;s &amp;quot; {BOOM}\na\\nb\\\\nc {BOOM}",
+    f'"output_type": "error",\n "traceback": [\n  "a\\n",\n  "{BOOM}"\n ]',
+    f"10:00:00 INFO Traceback (most recent call last):\n10:00:00 INFO - {BOOM}",
+    f"INFO boom: it failed, {BOOM}\nretry on '{BOOM}' and \"boom: it failed",
+    "FAILED test_a.py::test_b - RuntimeError: a literal that stands at th...\n",
     "UserWarning: boom: it\nplain boom: it",
     "Error: failed\u3000then",
     "",
@@ -126,7 +132,10 @@ def test_characters(line: str) -> None:
     )
     span: tuple[dict[str, str], ...] = ({"triton": ">=2.2,<3.0"}, {"torch": "<2", "sm": ">=9.0"})
     one = Entry("KB0001", "t", "s", "blocks", signatures, span, confusable=("KB0002",))
-    others = (Signature("boom: it"), Signature("it failed"), Signature("failed", r"failed\sthen"))
+    others = (
+        *(Signature("boom: it"), Signature("it failed"), Signature("failed", r"failed\sthen")),
+        Signature("a literal that stands at the end"),
+    )
     other = Entry("KB0002", "t", "s", "blocks", others)
     index = Index(1, "tiles", "", (one, other))
     assert differing({"": line}, Matcher(index), Browser(index)) == {}

@@ -204,7 +204,9 @@ def _is_said_of(log: Log, at: int, found: tuple[int, int]) -> bool:
         return True
     line, start = log.excerpt(at), log.excerpt_start(at)
     before, after = line[: max(found[0] - start, 0)], line[max(found[1] - start, 0) :]
-    return is_mention(before + MARK + after) or is_quiet(log.before(log.index_of(at)), line)
+    if is_mention(before + MARK + after):
+        return True
+    return is_quiet(log.before(log.index_of(at)), line) and not log.is_piped
 
 
 def _is_code(log: Log, at: int) -> bool:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 from itertools import accumulate
+
+from kbtools.matching import quoting
 
 HEAD, TAIL = 500_000, 1_500_000
 """Characters that are looked at, of the beginning and of the end: a failure is at one of them."""
@@ -46,17 +49,47 @@ PREFIXES = (
     r"\((?:EngineCore|Worker|APIServer|raylet)[\w.:-]{0,60}\)",
     r"\[[\w./-]{1,60}\.(?:py|cc|cpp|cu|h):\d{1,6}\]:?",
     r"\[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE)\]?(?=[ :|\]\t])"
-    r"(?::[\w.]{1,60}:)?:?",
+    r"(?::[\w.]{1,60}:)?:?(?: {1,9}[\w/-]{1,60}\.py:\d{1,6}:?(?= ))?",
+    r"[A-Za-z_][\w.]{0,60} (?=- \[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)\b)",  # its logger
+    r"[\w.<>]{1,60}:[\w.<>]{1,60}:\d{1,6} (?=- )",  # loguru, after a level
+    r"\[\d{4}-\d\d-\d\d[T,]? ?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?UTC|Z|[+-]\d\d:?\d\d)?\]",
+    r"\{[\w./<>-]{1,60}\.py:\d{1,6}\}",  # Airflow
+    r"\d{1,5}:(?= )",  # srun --label
+    r"\[\d{1,5},\d{1,5}\](?:<std(?:out|err)>)?:?",  # mpirun --tag-output
+    r"\[pod/[\w./-]{1,200}\]",  # kubectl logs --prefix
+    r"[a-z][a-z0-9]{0,40}(?:-[a-z0-9]{1,40}){1,6}-[a-z]{0,20}\d[a-z0-9]{0,20} [a-z][a-z0-9-]{0,40}"
+    r"(?= )",  # stern
+    r"(?:[a-z][a-z0-9-]{0,60}-\d{1,5}|\d{1,3}(?:\.\d{1,3}){3}):(?= )",  # a host's name or number
     r"##\[(?:error|warning|group|debug)\]",
     r"#\d{1,4} \d{1,6}\.\d{1,4}(?= )",  # docker build: #12 3.456
     r"[\w][\w.-]{0,60} {1,20}\|(?= |$)",  # docker compose: app-1  |
+    r"\{(?:\"[\w.@-]{1,40}\": ?(?:\"[^\"\n]{0,80}\"|[\d.]{1,30}), ?){0,8}"  # a record in JSON
+    r"\"(?:log|msg|message|text|line)\": ?\"",
     r"[|│┃>](?= |$)",  # exception groups, rich's boxes, quoted replies
-    r"- (?=\w)",
+    r"-(?= |$)",
     r"E {2,}(?=\S)",  # pytest
 )
 """What stands before a program's own line: taken off repeatedly, in any order."""
 
+ENTITIES = {
+    "&quot;": '"',
+    "&#x27;": "'",
+    "&#39;": "'",
+    "&#34;": '"',
+    "&lt;": "<",
+    "&gt;": ">",
+    "&nbsp;": " ",
+    "&amp;": "&",
+}
+"""As copied out of the source of a web page; in this order."""
+ESCAPED = r"\\{1,4}n"
+"""An end of line in a string: what holds two of them is several lines."""
+NOTEBOOK = '"output_type":'
+CELL = r'^ *"(.*?)(?:\\n)?",? *$'
+"""A line of a notebook's file, without its quotation marks."""
+
 _noise = re.compile(NOISE, re.ASCII)
+_escaped, _cell = re.compile(ESCAPED), re.compile(CELL, re.MULTILINE)
 _returns = re.compile(r"\r+\n?")
 _prefix = re.compile(f"^(?:{'|'.join(PREFIXES)})+", re.MULTILINE | re.ASCII)
 
@@ -72,10 +105,9 @@ class Log:
         kept, self._gap_at, self._gap = _cut(_returns.sub("\n", raw))
         if not kept.isascii():  # half a surrogate pair, as of a file's name, is no text
             kept = kept.encode("utf-8", "replace").decode()
-        cleaned = _noise.sub("", kept).replace("\u00a0", " ").replace('\\"', '"')
-        self.shown = cleaned.split("\n")
+        self.shown, self._numbers = _lines(_noise.sub("", kept).replace("\u00a0", " "))
         """Its lines, with what stands before the program's own text."""
-        lines = _prefix.sub("", cleaned).split("\n")
+        lines = _prefix.sub("", "\n".join(self.shown)).split("\n")
         if joint == " ":
             lines = [line.strip() for line in lines]
         self.text = joint.join(lines)
@@ -91,6 +123,7 @@ class Log:
     def number_of(self, offset: int) -> int:
         """The line, from 1, in the log as it was pasted."""
         index = self.index_of(offset)
+        index = self._numbers[index] if self._numbers else index
         return index + 1 + (self._gap if index >= self._gap_at else 0)
 
     def line(self, index: int, most: int | None = None) -> str:
@@ -107,6 +140,11 @@ class Log:
     def before(self, index: int) -> str:
         """What stands before the program's own text on a line."""
         return self.shown[index][: max(self.indent(index), 0)]
+
+    @cached_property
+    def is_piped(self) -> bool:
+        """Whether it is what another program printed, all of it logged as if nothing were wrong."""
+        return quoting.is_piped(self.text, lambda place: self.before(self.index_of(place)))
 
     def depth(self, index: int) -> int:
         """How far to the right of what stands before it the program's own text begins."""
@@ -137,6 +175,21 @@ class Log:
         if index + 1 < len(self._starts):
             return self._starts[index + 1] - self._joint
         return len(self.text)
+
+
+def _lines(text: str) -> tuple[list[str], list[int]]:
+    """The lines of a text and, where one in it holds several, which each comes from, from 0."""
+    if "&" in text:
+        for entity, sign in ENTITIES.items():
+            text = text.replace(entity, sign)
+    if NOTEBOOK in text:
+        text = _cell.sub(r"\1", text)
+    lines = text.replace('\\"', '"').replace("\\'", "'").split("\n")
+    if "\\n" not in text:
+        return lines, []
+    split = [_escaped.split(line) if line.count("\\n") > 1 else [line] for line in lines]
+    numbers = [number for number, pieces in enumerate(split) for _ in pieces]
+    return [piece for pieces in split for piece in pieces], numbers
 
 
 def _cut(text: str) -> tuple[str, int, int]:

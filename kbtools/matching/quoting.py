@@ -7,6 +7,8 @@ They are valid for Python and for JavaScript, and are exported with the index.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from itertools import islice
 
 MARK = "\0"
 
@@ -64,7 +66,7 @@ MENTIONS = (
     # a line that a change adds or takes away; an exception group begins with a plus, too
     r"^\+(?! Exception Group|[-+]).{0,300}\0|^-[^-\s].{0,300}\0",
     # a page of documentation that a search lists
-    r"^\S{1,200}\.(?:md|rst|html)[:-]\d{1,6}[:-].{0,300}\0",
+    r"^\S{1,200}\.(?:md|rst|html)[:-]\d{1,6}[:-](?!\d+:).{0,300}\0",
     # a change log
     rf"^{_subject}{_changed}(?: |: ).{{0,300}}\0",
     r"\0.{0,300}\((?:[\w.-]{1,40}/[\w.-]{1,60})?(?:#|gh-)\d{1,7}\)\s*$",
@@ -79,8 +81,18 @@ MENTIONS = (
 )
 """What is a mention wherever it stands."""
 
-QUIET = r"(?:^|[\s\[(|:<])(?:INFO|Info|DEBUG|TRACE|NOTICE|SUCCESS)(?=$|[\s\])|:>])|^[ID]\d{4} \d\d:"
+QUIET = (
+    r"(?:^|[\s\[(|:<])(?:INFO|Info|DEBUG|TRACE|NOTICE|SUCCESS)(?=$|[\s\])|:>])"
+    r"(?!.*(?:WARN|ERROR|CRITICAL|FATAL))|^[ID]\d{4} \d\d:"
+)
 """What stands before a program's own text where it says that nothing is wrong."""
+PIPED = (
+    r"^(?:Traceback \(most recent|File \".{1,300}\", line \d|[\w.]{0,100}(?:Error|Exception): "
+    r"|E {2,}|\S{1,300}: (?:fatal )?error\b|terminate called|what\(\)|=========|ptxas|nvcc fatal)"
+)
+"""What no program says calmly: where it stands behind such a level, the level says nothing."""
+ALARMS = 200
+"""Of them, that are looked at."""
 QUIET_RECORD = (
     r"^[^\n]{0,200}\b(?:level|levelname|severity|lvl)[\"']?\s?[=:]\s?[\"']?"
     r"(?:info|INFO|debug|DEBUG)\b"
@@ -95,6 +107,7 @@ LOUD = (
 )
 """What says that something is, all the same."""
 
+_piped = re.compile(PIPED, re.ASCII | re.MULTILINE)
 _quotes = tuple(re.compile(quote, re.ASCII) for quote in QUOTES)
 _introduces = re.compile(INTRODUCES, re.ASCII)
 _mentions = tuple(re.compile(one, re.ASCII) for one in MENTIONS)
@@ -111,5 +124,18 @@ def is_mention(said: str) -> bool:
 
 def is_quiet(before: str, said: str) -> bool:
     """Whether a line, or what stands before it, says that nothing is wrong, and the line agrees."""
-    is_calm = _quiet.search(before) or _quiet_record.search(said)
+    is_calm = _is_calm(before) or _quiet_record.search(said)
     return bool(is_calm) and not _loud.search(said)
+
+
+def is_piped(text: str, before: Callable[[int], str]) -> bool:
+    """Whether a log's levels say nothing: all that another program printed has one that is calm.
+
+    `before` gives what stands before the program's own text at a place.
+    """
+    alarms = islice(_piped.finditer(text), ALARMS)
+    return any(_is_calm(before(alarm.start())) for alarm in alarms)
+
+
+def _is_calm(before: str) -> bool:
+    return bool(_quiet.search(before) or _quiet_record.search(before))

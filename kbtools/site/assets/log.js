@@ -52,18 +52,38 @@ export function strip(text) {
 export function cleaned(raw, rules) {
   const { kept, gapAt, gap } = cut(raw.replace(/\r+\n?/g, "\n"), rules.limits);
   const [narrow, wide] = narrowed(kept);
-  const shown = narrow.replace(rules.noise, "").replace(/\u00a0/g, " ").replace(/\\"/g, '"')
-    .split("\n");
+  const text = narrow.replace(rules.noise, "").replace(/\u00a0/g, " ");
+  const { shown, numbers } = split(text, rules);
   const lines = shown.map((line) => line.replace(rules.prefixes, ""));
-  return { shown, lines, gapAt, gap, wide };
+  return { shown, lines, numbers, gapAt, gap, wide };
+}
+
+/** The lines of a text and, where one in it holds several, which each comes from, from 0. */
+function split(text, rules) {
+  if (text.includes("&"))
+    for (const [entity, sign] of rules.entities) text = text.replaceAll(entity, sign);
+  if (text.includes(rules.notebook)) text = text.replace(rules.cell, "$1");
+  const lines = text.replaceAll('\\"', '"').replaceAll("\\'", "'").split("\n");
+  if (!text.includes("\\n")) return { shown: lines, numbers: null };
+  const shown = [];
+  const numbers = [];
+  lines.forEach((line, number) => {
+    const pieces = line.split("\\n").length > 2 ? line.split(rules.escaped) : [line];
+    for (const piece of pieces) {
+      shown.push(piece);
+      numbers.push(number);
+    }
+  });
+  return { shown, numbers };
 }
 
 /** A cleaned log whose lines are joined: `text` is what is matched. */
 export class Log {
-  constructor({ shown, lines, gapAt, gap, wide }, joint = "\n") {
+  constructor({ shown, lines, numbers, gapAt, gap, wide }, joint = "\n") {
     const kept = joint === " " ? lines.map(strip) : lines;
     this.shown = shown;
     this.text = kept.join(joint);
+    this.numbers = numbers;
     this.gapAt = gapAt;
     this.gap = gap;
     this.wide = wide;
@@ -86,7 +106,8 @@ export class Log {
 
   /** The line, from 1, in the log as it was pasted. */
   numberOf(offset) {
-    const index = this.indexOf(offset);
+    const at = this.indexOf(offset);
+    const index = this.numbers ? this.numbers[at] : at;
     return index + 1 + (index >= this.gapAt ? this.gap : 0);
   }
 

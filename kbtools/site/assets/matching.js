@@ -33,6 +33,10 @@ class Matcher {
     this.cleaning = {
       noise: expression(index.noise, { flags: "g" }),
       prefixes: expression(`^(?:${index.prefixes.join("|")})+`),
+      entities: rules.entities,
+      escaped: expression(rules.escaped),
+      notebook: rules.notebook,
+      cell: expression(rules.cell, { lines: true, flags: "g" }),
       limits: { head: rules.head, tail: rules.tail, most: rules.most_lines },
     };
     this.versions = index.versions.map(([name, patterns]) =>

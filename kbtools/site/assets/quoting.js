@@ -17,6 +17,8 @@ export class Quoting {
     this.quiet = expression(rules.quiet);
     this.quietRecord = expression(rules.quiet_record);
     this.loud = expression(rules.loud);
+    this.piped = expression(rules.piped, { lines: true, flags: "g" });
+    this.alarms = rules.alarms;
   }
 
   /** Whether the line of a place, where the text from `start` to `end` was found, does. */
@@ -30,8 +32,25 @@ export class Quoting {
       return found && !this.introduces.test(said.slice(Math.max(found.index - BEFORE, 0), found.index));
     });
     if (isQuoted) return true;
-    const isCalm = this.quiet.test(log.before(log.indexOf(at))) || this.quietRecord.test(line);
-    return isCalm && !this.loud.test(line);
+    const isCalm = this.isCalm(log.before(log.indexOf(at))) || this.quietRecord.test(line);
+    return isCalm && !this.loud.test(line) && !this.isPiped(log);
+  }
+
+  isCalm(before) {
+    return this.quiet.test(before) || this.quietRecord.test(before);
+  }
+
+  /** Whether a log's levels say nothing: all that another program printed has one that is calm. */
+  isPiped(log) {
+    if (log.piped === undefined) {
+      log.piped = false;
+      let left = this.alarms;
+      for (const { index } of log.text.matchAll(this.piped)) {
+        if (left-- === 0 || log.piped) break;
+        log.piped = this.isCalm(log.before(log.indexOf(index)));
+      }
+    }
+    return log.piped;
   }
 }
 
