@@ -117,6 +117,8 @@ LINES = [
     f"10:00:00 INFO Traceback (most recent call last):\n10:00:00 INFO - {BOOM}",
     f"INFO boom: it failed, {BOOM}\nretry on '{BOOM}' and \"boom: it failed",
     "FAILED test_a.py::test_b - RuntimeError: a literal that stands at th...\n",
+    f"falling back\nTraceback (most recent call last):\n{BOOM}\n",
+    f"{BOOM}\n\n\nretrying\n",
     "UserWarning: boom: it\nplain boom: it",
     "Error: failed\u3000then",
     "",

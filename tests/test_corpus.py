@@ -6,6 +6,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from kbtools import scoring
+from kbtools.matching import Matcher, load
+
 ROOT = Path(__file__).parent.parent
 LOGS = ROOT / "tests" / "logs"
 EXPECTED: dict[str, dict[str, Any]] = tomllib.loads((LOGS / "expected.toml").read_text("utf-8"))
@@ -44,3 +49,25 @@ def test_both_kinds_are_there() -> None:
     answers = [bool(entry["expect"]) for entry in EXPECTED.values()]
     assert answers.count(True) >= 100
     assert answers.count(False) >= 40
+
+
+def test_the_end_is_told_apart_only_where_it_holds_nothing() -> None:
+    """What the last lines of a failure are said to show is nothing, or some of what it is."""
+    for name, entry in EXPECTED.items():
+        if "expect_tail" in entry:
+            assert entry["expect"], name
+            assert set(entry["expect_tail"]) <= set(entry["expect"]), name
+    ends = [entry for entry in EXPECTED.values() if "expect_tail" in entry]
+    assert len(ends) < len(EXPECTED) / 10
+
+
+@pytest.mark.parametrize("end", [False, True], ids=["whole", "the last lines"])
+def test_how_good_the_matcher_is(end: bool) -> None:
+    """Nearly every failure is found, nothing else is taken for one, and sure is never wrong."""
+    cases = list(scoring.corpus(LOGS))
+    if end:
+        cases = [scoring.last_lines(case, scoring.TAIL) for case in cases]
+    found = scoring.score(scoring.answers(cases, Matcher(load(ROOT))))
+    assert found.recall >= 0.98
+    assert found.sure >= 0.75 * found.failures
+    assert (found.false_alarms, found.surely_wrong) == (0, 0)

@@ -75,6 +75,11 @@ def ids(text: str) -> list[str]:
         f"did not happen: {TEXT} (expected)",
         f"simulating {TEXT}",
         f"ok 3 - recovers from {TEXT}",
+        f"XFAIL test_tile.py::test_it - RuntimeError: {TEXT}",
+        f"test_it ... ok (RuntimeError: {TEXT})",
+        f"caught the expected RuntimeError: {TEXT}",
+        f"See https://example.org/1 ({TEXT})",
+        f"filterwarnings = ignore:.*{TEXT}",
     ],
 )
 def test_mentions(line: str) -> None:
@@ -129,6 +134,22 @@ def test_a_mention_hides_nothing() -> None:
     log = f"retry on: '{TEXT}'\nRuntimeError: {TEXT}\nif you see {TEXT}, lower it\n"
     found = Matcher(Index(1, "", "", (TILE,))).diagnose(log)
     assert [(match.line, match.sure) for match in found.matches] == [(2, True)]
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "is_sure"),
+    [
+        ("INFO starting", "Search the manual.", True),
+        ("INFO starting", "INFO retrying with a smaller batch", False),
+        ("WARNING step 3 failed, falling back to eager", "INFO step 4", False),
+    ],
+)
+def test_what_a_program_dealt_with(above: str, below: str, is_sure: bool) -> None:
+    """Of a traceback around which the program says that it goes on, nothing is sure."""
+    frame = '  File "x.py", line 3, in f\n    run()'
+    log = f"{above}\nTraceback (most recent call last):\n{frame}\nRuntimeError: {TEXT}\n{below}\n"
+    [match] = Matcher(Index(1, "", "", (TILE,))).diagnose(log).matches
+    assert (match.line, match.sure) == (5, is_sure)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from kbtools.judging import pattern
 from kbtools.matching import shortened
 from kbtools.matching.index import Entry, Index
 from kbtools.matching.log import Log
-from kbtools.matching.quoting import MARK, is_mention, is_quiet
+from kbtools.matching.quoting import MARK, is_dealt_with, is_mention, is_quiet
 from kbtools.matching.rules import (
     CHARACTERS,
     CODE,
@@ -81,7 +81,7 @@ class Hit(msgspec.Struct, frozen=True):
     signature: Signature
     at: int
     kind: int
-    """0: in what reads as an error, 1: in other output, 2: in a warning."""
+    """0: in what reads as an error, 1: in other output, 2: in a warning, or dealt with."""
     near: int
     """0: its `near` occurs, 1: it has none, 2: it does not occur."""
     is_cut: bool = False
@@ -193,6 +193,8 @@ def _near(signature: Signature, log: Log, known: dict[str, bool]) -> int:
 def _kind(log: Log, at: int) -> int:
     """What the line reads as; what stands before a program's own line may say it, too."""
     said = log.excerpt(at)
+    if is_dealt_with(log.index_of(at), log.line):
+        return 2
     if _error.search(said) or _error.search(log.shown[log.index_of(at)][:200]):
         return 0
     return 2 if _warning.search(said) else 1

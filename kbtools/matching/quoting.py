@@ -61,6 +61,8 @@ MENTIONS = (
     r"\0.{0,300}(?: (?:PASSED|SKIPPED|XFAIL|XPASS)|\.\.\. ?(?:ok|OK|skipped .{1,200}))\s*"
     r"(?:\[ *\d{1,3}%\]|\(\d[^)\n]{0,20}\))?\s*$",
     r"^_{2,} .{0,300}\0.{0,300} _{2,}$",
+    r"^(?:XFAIL|XPASS|SKIPPED|SKIP|PASSED|PASS|ok)(?=[ :]).{0,300}\0|\.\.\. ?ok\b.{0,300}\0",
+    r"\b[Ee]xpected (?:\w*(?:Error|Exception)|failure|error|exception|warning)\b.{0,100}\0",
     # a comment, at the end of a line
     r"(?:^|  |; ?)(?:#+|//+) (?:[^\\\n]|\\[^n]){0,300}\0",
     # a line that a change adds or takes away; an exception group begins with a plus, too
@@ -70,7 +72,8 @@ MENTIONS = (
     # a change log
     rf"^{_subject}{_changed}(?: |: ).{{0,300}}\0",
     r"\0.{0,300}\((?:[\w.-]{1,40}/[\w.-]{1,60})?(?:#|gh-)\d{1,7}\)\s*$",
-    # prose
+    # prose, and a filter of warnings
+    r"^(?:[Ss]ee|cf\.) .{0,300}\0|\bignore:[^\0]{0,60}\0",
     rf"(?:^|\W){_said_of}[\s:'\"`(]{{1,4}}(?:[\w.]{{1,60}}(?: [\w.]{{1,20}}){{0,2}}: )?\0",
     r"\0.{0,120}(?:\bno longer\b|\b(?:is|are|was|were) never\b|\bcan be ignored\b|\bharmless\b"
     r"|: (?:0|no|none)(?: \w+)?\s*$|\b0 (?:matches|hits|times|occurrences|lines)\b"
@@ -80,6 +83,17 @@ MENTIONS = (
     r"|\bas expected\b|\(expected\))",
 )
 """What is a mention wherever it stands."""
+
+DEALT_WITH = (
+    r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back|resuming"
+    r"|resumed)\b"
+)
+"""What a program says of an exception that it has caught, above its traceback or below it."""
+NEAR = 400
+"""Characters of such a line that are read."""
+ABOVE, BELOW = 60, 6
+"""Lines around an exception's message in which the beginning of its traceback, and that, is."""
+TRACEBACK = "Traceback (most recent call last)"
 
 QUIET = (
     r"(?:^|[\s\[(|:<])(?:INFO|Info|DEBUG|TRACE|NOTICE|SUCCESS)(?=$|[\s\])|:>])"
@@ -107,6 +121,7 @@ LOUD = (
 )
 """What says that something is, all the same."""
 
+_dealt_with = re.compile(DEALT_WITH, re.ASCII)
 _piped = re.compile(PIPED, re.ASCII | re.MULTILINE)
 _quotes = tuple(re.compile(quote, re.ASCII) for quote in QUOTES)
 _introduces = re.compile(INTRODUCES, re.ASCII)
@@ -120,6 +135,20 @@ def is_mention(said: str) -> bool:
         found and not _introduces.search(said[max(found.start() - 60, 0) : found.start()])
         for found in (quote.search(said) for quote in _quotes)
     )
+
+
+def is_dealt_with(index: int, line: Callable[[int, int], str]) -> bool:
+    """Whether a program says that it goes on, around the exception whose message is on a line.
+
+    `line` gives so many characters of a line by its index, and nothing outside of the log.
+    """
+    for below in range(index + 1, index + 1 + BELOW):
+        if _dealt_with.search(line(below, NEAR)):
+            return True
+    for above in range(index, max(index - ABOVE, 0), -1):
+        if line(above, NEAR).startswith(TRACEBACK):
+            return _dealt_with.search(line(above - 1, NEAR)) is not None
+    return False
 
 
 def is_quiet(before: str, said: str) -> bool:

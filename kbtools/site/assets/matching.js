@@ -146,6 +146,7 @@ class Matcher {
 
   kind(log, at) {
     const said = log.excerpt(at);
+    if (this.quoting.isDealtWith(log, log.indexOf(at))) return 2;
     const shown = log.shown[log.indexOf(at)].slice(0, 200);
     if (this.error.test(said) || this.error.test(shown)) return 0;
     return this.warning.test(said) ? 2 : 1;

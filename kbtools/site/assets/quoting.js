@@ -19,6 +19,18 @@ export class Quoting {
     this.loud = expression(rules.loud);
     this.piped = expression(rules.piped, { lines: true, flags: "g" });
     this.alarms = rules.alarms;
+    this.dealtWith = expression(rules.dealt_with);
+    this.rules = rules;
+  }
+
+  /** Whether a program says that it goes on, around the exception whose message is on a line. */
+  isDealtWith(log, index) {
+    const { above, below, near, traceback } = this.rules;
+    for (let i = index + 1; i <= index + below; i++)
+      if (this.dealtWith.test(log.line(i, near))) return true;
+    for (let i = index; i > Math.max(index - above, 0); i--)
+      if (log.line(i, near).startsWith(traceback)) return this.dealtWith.test(log.line(i - 1, near));
+    return false;
   }
 
   /** Whether the line of a place, where the text from `start` to `end` was found, does. */
