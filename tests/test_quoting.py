@@ -64,6 +64,8 @@ def ids(text: str) -> list[str]:
         f"docs/faq.md:12:{TEXT}",
         f'src/tile.py:12:    raise TileError("{TEXT}")',
         f"src/tile.cu-12-  // {TEXT}",
+        f"src/tile.py:12:        {TEXT},",
+        f'src/tile.py:12:    message = f"{TEXT} {{size}}\\n"',
         f'   12     raise TileError("{TEXT}")',
         f"2026-11-21 10:00:00,000 INFO [probe:17] not supported: {TEXT}",
         f'{{"level": "info", "message": "skipped a size: {TEXT}"}}',

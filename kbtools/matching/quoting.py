@@ -15,7 +15,7 @@ MARK = "\0"
 _inside = r"(?:[^{0}\\\n]|\\[^n]){{0,300}}"
 QUOTES = tuple(
     rf"(?<![\w)\]}}.!?\"'`])[rfbuRFBU]{{0,2}}{quote}"
-    rf"{_inside.format(quote)}\0{_inside.format(quote)}{quote}(?!\w)"
+    rf"{_inside.format(quote)}\0{_inside.format(quote)}(?:\\n)?{quote}(?!\w)"
     for quote in "\"'`"
 )
 """The literal between two of the same quotation marks, on one line of one text."""
@@ -69,6 +69,8 @@ MENTIONS = (
     r"^\+(?! Exception Group|[-+]).{0,300}\0|^-[^-\s].{0,300}\0",
     # a page of documentation that a search lists
     r"^\S{1,200}\.(?:md|rst|html)[:-]\d{1,6}[:-](?!\d+:).{0,300}\0",
+    # an indented line of source that a search lists
+    r"^\S{1,200}\.(?:pyi?|cuh?|cc|cpp|cxx|c|h|hpp)[:-]\d{1,6}[:-](?:\t|[ \t]{2}).{0,300}\0",
     # a change log
     rf"^{_subject}{_changed}(?: |: ).{{0,300}}\0",
     r"\0.{0,300}\((?:[\w.-]{1,40}/[\w.-]{1,60})?(?:#|gh-)\d{1,7}\)\s*$",
