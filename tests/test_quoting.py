@@ -64,6 +64,8 @@ def ids(text: str) -> list[str]:
         f"docs/faq.md:12:{TEXT}",
         f'src/tile.py:12:    raise TileError("{TEXT}")',
         f"src/tile.cu-12-  // {TEXT}",
+        "the tile is too large         =      701,",
+        "too_large     = the tile is too large,",
         f"src/tile.py:12:        {TEXT},",
         f'src/tile.py:12:    message = f"{TEXT} {{size}}\\n"',
         f'   12     raise TileError("{TEXT}")',

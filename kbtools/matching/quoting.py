@@ -71,6 +71,8 @@ MENTIONS = (
     r"^\S{1,200}\.(?:md|rst|html)[:-]\d{1,6}[:-](?!\d+:).{0,300}\0",
     # an indented line of source that a search lists
     r"^\S{1,200}\.(?:pyi?|cuh?|cc|cpp|cxx|c|h|hpp)[:-]\d{1,6}[:-](?:\t|[ \t]{2}).{0,300}\0",
+    # the list of all errors, in a header
+    r"^\w{0,20}\0\s{1,40}=\s{1,40}\d{1,6},?\s*$|^\w{1,80}\s{1,40}=\s{1,40}\w{0,20}\0,\s*$",
     # a change log
     rf"^{_subject}{_changed}(?: |: ).{{0,300}}\0",
     r"\0.{0,300}\((?:[\w.-]{1,40}/[\w.-]{1,60})?(?:#|gh-)\d{1,7}\)\s*$",
