@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -16,6 +17,7 @@ from kbtools import building, environments
 from kbtools.article import Article, Role, Snippet
 from kbtools.building_install import Tell
 from kbtools.config import Config, Unreadable
+from kbtools.engine import Here
 from kbtools.judging import expect, fails_as_documented
 from kbtools.verifying import Bench, Options, Task
 
@@ -165,7 +167,8 @@ def attempt(
         expected = expect(snippet, toolchain, name)
         task = Task(article, snippet, toolchain, expected)
         options = Options(jobs=1, record=True)
-        [result] = Bench(config, where.python, [task], options).verify()
+        engine = partial(Here(config).engine, where)
+        [result] = Bench(config, [task], options, engine).verify()
     except Unreadable as error:
         return Step(version, "neither", str(error).splitlines()[0], None)
     finally:

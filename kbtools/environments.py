@@ -95,6 +95,11 @@ class Environment(msgspec.Struct, frozen=True):
     python: str
     name: str | None = None
 
+    @property
+    def title(self) -> str | None:
+        """What a report calls it."""
+        return self.name
+
 
 def declared(config: Config) -> dict[str, Declared]:
     """What `toolchains.toml` declares; nothing where there is none.

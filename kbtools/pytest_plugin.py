@@ -7,6 +7,7 @@ does nothing and imports nothing of kbtools. `--diagnose` adds articles to the r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,23 +45,25 @@ class Benches:
 
     def of(self, item: SnippetItem) -> Bench:
         """The bench that an item runs on."""
-        import sys
-
+        from kbtools import environments
+        from kbtools.engine import Here
         from kbtools.verifying import Bench, Options
 
         root = item.base.root
         if root not in self._made:
             same = [i for i in item.session.items if isinstance(i, SnippetItem)]
             tasks = [i.task for i in same if i.base.root == root]
-            bench = Bench(item.base, sys.executable, tasks, Options(again=True))
-            bench.executor.__enter__()
+            here = environments.find(item.base, None)
+            engine = partial(Here(item.base).engine, here)
+            bench = Bench(item.base, tasks, Options(again=True), engine)
+            bench.engine.__enter__()
             self._made[root] = bench
         return self._made[root]
 
     def close(self) -> None:
         """Ends them all."""
         for bench in self._made.values():
-            bench.executor.close()
+            bench.engine.close()
 
 
 BENCHES = pytest.StashKey[Benches]()

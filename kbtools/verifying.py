@@ -6,7 +6,6 @@ import datetime
 import hashlib
 import re
 import shlex
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
@@ -15,11 +14,11 @@ import msgspec
 from kbtools import __version__, evidence
 from kbtools.article import SUFFIX, Article, Role, Snippet
 from kbtools.config import Config, Unreadable
+from kbtools.engine import Answer, Engine, Wanted
 from kbtools.evidence import Row
 from kbtools.judging import Expectation, Name, Verdict, expect, judge
 from kbtools.outcome import Outcome
-from kbtools.running import Executor, Run, Slots
-from kbtools.running.controls import control_for
+from kbtools.running import Run
 from kbtools.running.executor import REPRO, Sandbox
 from kbtools.toolchain import Toolchain
 
@@ -31,6 +30,15 @@ class Task(msgspec.Struct, frozen=True):
     snippet: Snippet
     toolchain: Toolchain
     expected: Expectation
+    name: str | None = None
+    """Of the toolchain, where it has one."""
+
+    def on(self, toolchain: Toolchain | None) -> Task:
+        """The same snippet on the toolchain that it was run on, where that is another."""
+        if toolchain is None or toolchain == self.toolchain:
+            return self
+        expected = expect(self.snippet, toolchain, self.name)
+        return msgspec.structs.replace(self, toolchain=toolchain, expected=expected)
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -71,7 +79,8 @@ class Verified(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """How a run is made."""
 
-    jobs: int = 2
+    jobs: int | None = 2
+    """Snippets at once; None: as many as there is room for."""
     again: bool = False
     """Run what is remembered, too."""
     record: bool = False
@@ -90,7 +99,7 @@ def plan(
     """Every snippet of these roles, with what is expected of it on the toolchain."""
     wanted = set(roles)
     return tuple(
-        Task(article, snippet, toolchain, expect(snippet, toolchain, name))
+        Task(article, snippet, toolchain, expect(snippet, toolchain, name), name)
         for article in articles
         for snippet in article.snippets
         if snippet.role in wanted and not article.matter.retired
@@ -101,14 +110,22 @@ class Bench:
     """Where the snippets of one toolchain are run; leaving it ends every process."""
 
     def __init__(
-        self, config: Config, python: str, tasks: Iterable[Task], options: Options
+        self,
+        config: Config,
+        tasks: Iterable[Task],
+        options: Options,
+        engine: Callable[[Wanted], Engine],
     ) -> None:
         self.config, self.options = config, options
         self.tasks = tuple(tasks)
-        gpus = max((len(task.toolchain.gpus) for task in self.tasks), default=0)
-        self.slots = Slots(gpus, config.run.share)
-        preload = () if options.fresh else worth_preloading(config, self.tasks)
-        self.executor = Executor(python, config.run, preload=preload, sandbox=options.sandbox)
+        wanted = Wanted(
+            runs=len(self.tasks),
+            gpus=max((len(task.toolchain.gpus) for task in self.tasks), default=0),
+            jobs=options.jobs,
+            preload=() if options.fresh else worth_preloading(config, self.tasks),
+            sandbox=options.sandbox,
+        )
+        self.engine = engine(wanted)
         self.helper = hashlib.sha256(REPRO.read_bytes()).hexdigest() if REPRO.exists() else ""
 
     def verify(
@@ -118,7 +135,7 @@ class Bench:
 
         What finished before the caller stops asking (or presses Ctrl-C) is remembered and recorded.
         """
-        with self.executor, ThreadPoolExecutor(self.options.jobs) as pool:
+        with self.engine, ThreadPoolExecutor(self.engine.jobs) as pool:
             futures = [pool.submit(self.life, task, started) for task in self.tasks]
             try:
                 for future in as_completed(futures):
@@ -128,7 +145,7 @@ class Bench:
                         return
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
-                self.executor.close()
+                self.engine.close()
 
     def life(self, task: Task, started: Callable[[Task, tuple[int, ...]], None]) -> Result:
         """The life of one snippet, from its claim to its verdict."""
@@ -139,52 +156,47 @@ class Bench:
             # a red one is always run again: what is wrong may have been the machine
             if verdict.colour == "green":
                 return self.written(Result(task, verdict, row.outcome, remembered=True), row)
-        outcome, fresh = self.run(task, self.options.fresh, started), self.options.fresh
-        verdict = judge(task.article, task.snippet, task.expected, outcome)
+        run, fresh = self.run_of(task), self.options.fresh
+        answer = self.run(task, run, fresh, started)
+        task, verdict = judged(task, answer)
         if verdict.colour == "red":
-            outcome, fresh = self.run(task, True, started), True
-            verdict = judge(task.article, task.snippet, task.expected, outcome)
-        if verdict.colour == "red" and (ill := self.illness(task)):
-            verdict = Verdict(Name.INCONCLUSIVE, f"this machine is unwell: {ill}")
-        result = Result(task, verdict, outcome)
+            fresh = True
+            answer = self.run(task, run, fresh, started)
+            task, verdict = judged(task, answer)
+        if verdict.colour == "red":
+            needs = (task.snippet.language, task.snippet.keys.requires, task.snippet.gpus)
+            if ill := self.engine.illness(*needs, answer):
+                verdict = Verdict(Name.INCONCLUSIVE, f"this machine is unwell: {ill}")
+        result = Result(task, verdict, answer.outcome)
         if verdict.name is Name.INCONCLUSIVE:
             return result
-        return self.written(result, self.row(task, outcome, fresh))
+        return self.written(result, self.row(task, answer.outcome, fresh))
+
+    def run_of(self, task: Task) -> Run:
+        """What is run of a snippet."""
+        snippet = task.snippet
+        return Run(
+            source=snippet.source,
+            language=snippet.language,
+            shown=snippet.place.path,
+            suffix=SUFFIX[snippet.language],
+            timeout=self.limit(snippet),
+            env=snippet.env,
+            tool=tuple(shlex.split(snippet.keys.tool or "")),
+            compile_only=snippet.keys.requires == "nvcc",
+            network=snippet.keys.net is not None,
+        )
 
     def run(
-        self, task: Task, fresh: bool, started: Callable[[Task, tuple[int, ...]], None]
-    ) -> Outcome:
+        self,
+        task: Task,
+        run: Run,
+        fresh: bool,
+        started: Callable[[Task, tuple[int, ...]], None],
+    ) -> Answer:
         """Runs a task's snippet once, on GPUs of its own where it asks for some."""
-        snippet = task.snippet
-        with self.slots.take(snippet.gpus) as gpus:
-            started(task, gpus)
-            return self.executor.run(
-                Run(
-                    source=snippet.source,
-                    language=snippet.language,
-                    shown=snippet.place.path,
-                    suffix=SUFFIX[snippet.language],
-                    timeout=self.limit(snippet),
-                    env=snippet.env,
-                    tool=tuple(shlex.split(snippet.keys.tool or "")),
-                    compile_only=snippet.keys.requires == "nvcc",
-                    fresh=fresh,
-                    gpus=gpus,
-                    network=snippet.keys.net is not None,
-                )
-            )
-
-    def illness(self, task: Task) -> str:
-        """Why a red verdict says more of this machine than of the article; empty when it does not.
-
-        A known-good control that needs what the snippet needed is run.
-        """
-        if shutil.disk_usage(self.executor.folder).free < 64 << 20:
-            return "its disk is full"
-        with self.slots.take(min(task.snippet.gpus, 1)) as gpus:
-            control = control_for(task.snippet.language, task.snippet.keys.requires, gpus)
-            outcome = self.executor.run(control)
-        return "" if outcome.status == "passed" else f"a known-good control failed: {outcome.ended}"
+        run = msgspec.structs.replace(run, fresh=fresh)
+        return self.engine.run(run, task.snippet.gpus, lambda gpus: started(task, gpus))
 
     def limit(self, snippet: Snippet) -> float:
         """Seconds that a snippet may take."""
@@ -235,6 +247,12 @@ class Bench:
             except (OSError, Unreadable) as error:
                 troubles.append(f"not written: {error}")
         return msgspec.structs.replace(result, trouble="; ".join(troubles))
+
+
+def judged(task: Task, answer: Answer) -> tuple[Task, Verdict]:
+    """The task, on the toolchain that really ran it, and what follows from what it did."""
+    task = task.on(answer.toolchain)
+    return task, judge(task.article, task.snippet, task.expected, answer.outcome)
 
 
 def worth_preloading(config: Config, tasks: Iterable[Task]) -> tuple[str, ...]:

@@ -26,10 +26,10 @@ LAYERS = (
     {"article", "config", "outcome", "repro", "wrapping"},
     {"reading", "toolchain", "running", "schema", "starting", "building_links"},
     {"judging", "evidence", "environments"},
-    {"linking", "state", "building_install", "plausible"},
+    {"linking", "state", "building_install", "plausible", "engine"},
     {"matching"},
     {"checks", "building", "matrix", "scoring", "sharding", "merging", "changed", "news"},
-    {"verifying", "jobs", "issues"},
+    {"verifying", "jobs", "issues", "fleet"},
     {"reports", "bisecting"},
     {"site", "pytest_plugin", "footnote", "answering"},
     {"hook", "pytest_diagnose", "mcp_server"},
@@ -112,6 +112,18 @@ def test_running_knows_no_claims() -> None:
     assert "kbtools.running.executor" in found
     assert {part(name) for name in found} <= {"", "running", "config", "outcome"}
     assert not found & {"torch", "triton", "numpy", "yaml", "markdown_it"}
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_only_the_fleet_knows_ray(file: Path) -> None:
+    """Ray is imported by the package `fleet` alone, and that by the command line when asked for."""
+    inside = file.relative_to(PACKAGE).parts[0] == "fleet"
+    found = {module.partition(".")[0] for module in imported(ast.walk(tree(file)))}
+    assert inside or "ray" not in found
+    at_once = set(imported(iter(tree(file).body)))
+    assert inside or not [module for module in at_once if part(module) == "fleet"]
+    asking = [module for module in imported(ast.walk(tree(file))) if part(module) == "fleet"]
+    assert inside or not asking or name_of(file) == "kbtools/cli/verify.py"
 
 
 @pytest.mark.parametrize("file", sorted({*SOURCES} - {*PRINTING, *PORTABLE}), ids=name_of)

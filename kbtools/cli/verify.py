@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,13 +20,16 @@ from kbtools.config import Config, Unreadable
 if TYPE_CHECKING:
     from kbtools.changed import Changed
     from kbtools.checks import Base
+    from kbtools.engine import Ground
     from kbtools.running.executor import Sandbox
-    from kbtools.verifying import Options, Result, Task, Verified
+    from kbtools.verifying import Bench, Result, Verified
 
 
 @main.command()
 @click.argument("articles", nargs=-1, metavar="[ID|PATH|ID/SNIPPET]...")
-@click.option("--jobs", "-j", type=click.IntRange(1), default=os.cpu_count(), show_default="cores")
+@click.option(
+    "--jobs", "-j", type=click.IntRange(1), help="Snippets at once. [default: as many as cores]"
+)
 @click.option("--all", "again", is_flag=True, help="Run what is remembered, too.")
 @click.option(
     "--role",
@@ -70,6 +74,12 @@ if TYPE_CHECKING:
     metavar="REF",
     help="Only articles that changed since this branch left REF, as git tells.",
 )
+@click.option(
+    "--on",
+    metavar="ray[://ADDRESS]",
+    help="Run the snippets on a Ray cluster instead of here, as in ray://auto; `ray` alone starts"
+    " one on this machine.",
+)
 @click.option("--fail-fast", is_flag=True, help="Stop at the first red verdict.")
 @click.option("--record", is_flag=True, help="Write what was seen to evidence/.")
 @reporting.options
@@ -87,8 +97,8 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
     Exits with 0 when no claim is contradicted, 1 when one is, 2 when an article cannot be read,
     3 when nothing could be concluded.
     """
-    from kbtools import checks, environments
-    from kbtools.verifying import Options, Verified, plan
+    from kbtools import checks
+    from kbtools.verifying import Bench, Options, Verified, plan
 
     base = checks.load(found(ctx))
     readable, problems = checks.readable(base)
@@ -97,7 +107,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
     mine = part_of(base, chosen, given["shard"], given["needs"])
     roles = [Role(role) for role in given["roles"]] or list(Role)
     options = Options(
-        jobs=given["jobs"],
+        jobs=given["jobs"] or (None if given["on"] else os.cpu_count()),
         again=given["again"],
         record=given["record"],
         fresh=given["isolation"] == "spawn",
@@ -106,16 +116,16 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
         sandbox=sandbox_of(given),
     )
     aside = reporting.is_aside(given)  # then what is for people goes to standard error
-    places, missing = environments.several(base.config, given["toolchain"])
-    for name in missing:
-        click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
     runs: list[Verified] = []
     planned, interrupted = 0, False
-    with reporting.deaf(given["github"], aside):
+    with ground_of(base.config, given["on"]) as ground, reporting.deaf(given["github"], aside):
+        places, missing = ground.places(given["toolchain"])
+        for name in missing:
+            click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
         for where in places:
-            toolchain = environments.describe(where)
+            toolchain = ground.describe(where)
             if len(places) > 1 and not given["quiet"]:
-                click.echo(f"\n{where.name}: {toolchain.label}\n", err=aside)
+                click.echo(f"\n{where.title}: {toolchain.label}\n", err=aside)
             tasks = [
                 task
                 for task in plan(chosen, toolchain, where.name, roles)
@@ -126,9 +136,10 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
                 or where.name in changed.toolchains
             ]
             started = time.monotonic()
-            results, interrupted = run_all(base.config, where.python, tasks, options, given)
+            bench = Bench(base.config, tasks, options, partial(ground.engine, where))
+            results, interrupted = run_all(bench, given)
             seconds = time.monotonic() - started
-            runs.append(Verified(where.name, toolchain, tuple(results), seconds))
+            runs.append(Verified(where.title, toolchain, tuple(results), seconds))
             planned += len(tasks)
             if interrupted or (options.fail_fast and "red" in runs[-1].colours):
                 break
@@ -215,19 +226,26 @@ def part_of(
     return sharding.part(snippets, wanted, sharding.recorded_seconds(chosen, base.config))
 
 
-def run_all(
-    base: Config, python: str, tasks: Sequence[Task], options: Options, given: dict[str, Any]
-) -> tuple[list[Result], bool]:
+def ground_of(base: Config, on: str | None) -> Ground:
+    """The machines that snippets are run on."""
+    from kbtools import engine
+
+    if on is None:
+        return engine.Here(base)
+    from kbtools import fleet
+
+    return fleet.ground(base, on)
+
+
+def run_all(bench: Bench, given: dict[str, Any]) -> tuple[list[Result], bool]:
     """Runs the tasks and shows them as they end; the results, and whether Ctrl-C came."""
     from contextlib import ExitStack
 
     from kbtools.reports import text
     from kbtools.running.executor import ZygoteFailed
-    from kbtools.verifying import Bench
 
     stream = sys.stderr if reporting.is_aside(given) else sys.stdout
     results: list[Result] = []
-    bench = Bench(base, python, tasks, options)
     with ExitStack() as stack:
         progress = None
         if stream.isatty() and not given["quiet"]:
@@ -235,7 +253,7 @@ def run_all(
 
             from kbtools.reports.progress import Progress
 
-            progress = stack.enter_context(Progress(len(tasks), Console(file=stream)))
+            progress = stack.enter_context(Progress(len(bench.tasks), Console(file=stream)))
         try:
             for result in bench.verify(progress.started if progress else lambda *_: None):
                 results.append(result)

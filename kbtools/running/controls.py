@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kbtools.running.executor import Run
+import shutil
+
+from kbtools.running.executor import Executor, Run
 
 PYTHON = "assert sum(range(10)) == 45\n"
 GPU = """\
@@ -29,3 +31,14 @@ def control_for(language: str, requires: str, gpus: tuple[int, ...]) -> Run:
     if language == "bash":
         return Run(source="true\n", language="bash", shown="control", suffix=".sh")
     return Run(source=PYTHON, language="python", shown="control", fresh=True)
+
+
+def illness(executor: Executor, language: str, requires: str, gpus: tuple[int, ...]) -> str:
+    """Why a red verdict says more of this machine than of the article; empty when it does not.
+
+    A known-good control that needs what the snippet needed is run.
+    """
+    if shutil.disk_usage(executor.folder).free < 64 << 20:
+        return "its disk is full"
+    outcome = executor.run(control_for(language, requires, gpus))
+    return "" if outcome.status == "passed" else f"a known-good control failed: {outcome.ended}"
