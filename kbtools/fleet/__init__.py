@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from kbtools.config import Config, Unreadable
 from kbtools.engine import Ground
 
+LOOPBACK = ("127.0.0.1:", "localhost:")
+
 
 def ground(config: Config, on: str) -> Ground:
     """The cluster that `--on` names; plain `ray` is one of this machine alone, gone afterwards.
@@ -26,9 +28,11 @@ def ground(config: Config, on: str) -> Ground:
         raise Unreadable("--on ray: Ray is not installed; next: pip install 'kbtools[ray]'")
     # read when Ray is imported
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    if not address:
-        # whatever its name says, this is what has Ray bind to 127.0.0.1 and nothing else
+    if not address or address.startswith(LOOPBACK):
+        # whatever its name says, this is what keeps Ray on 127.0.0.1: else it turns that into
+        # the machine's address, and listens there
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    if not address:
         # of this run alone: without one given, Ray leaves a token in the home folder
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     from kbtools.fleet.cluster import Fleet

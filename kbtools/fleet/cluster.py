@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,6 +60,7 @@ class Fleet:
         handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         self._folder = None if self.address else _short_folder()
         try:
+            self._knock()
             ray.init(**self._how(), log_to_driver=False, logging_level="ERROR")
         except (OSError, RuntimeError, ValueError, ImportError, RayError) as error:
             self.__exit__(None, None, None)
@@ -80,6 +82,16 @@ class Fleet:
         ray.shutdown()
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _knock(self) -> None:
+        """Whether anybody is there: Ray itself takes minutes to find out.
+
+        Raises:
+            OSError: nobody is.
+        """
+        host, colon, port = self.address.rpartition(":")
+        if colon and port.isdigit():
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
     def _how(self) -> dict[str, Any]:
         if not self.address:

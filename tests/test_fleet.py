@@ -1,0 +1,226 @@
+"""`kbtools verify --on ray`: the verdicts of one machine, whatever dies in the middle."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bases import Base, Finished, fence
+
+from kbtools import config, fleet
+
+COUNT = int(os.environ.get("KBTOOLS_FLEET_SNIPPETS", "48"))
+"""Synthetic snippets; 200 is what was asked for, and what takes a minute a run."""
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed here")
+
+KINDS = (
+    ("control", "import time\n\ntime.sleep(0.1)\nassert {i} >= 0"),
+    ("repro fails=ValueError", "raise ValueError('the failure', {i})"),
+    ("repro fails=SIGSEGV", "import os, signal\n\nos.kill(os.getpid(), signal.SIGSEGV)  # {i}"),
+    ("repro fails=timeout timeout=0.5", "import time\n\ntime.sleep(60 + {i})"),
+    ("fix", "import os\n\nos._exit(0)  # half-way, {i}"),
+    ("deadend fails=exit:3", "import os\n\nos._exit(3)  # {i}"),
+    ("fix", "assert {i} < 0, 'it never holds'"),
+    ("control", "import time\n\ntime.sleep(0.3 + {i} / 1000)"),
+)
+
+
+def articles(base: Base, count: int) -> None:
+    """So many snippets of every kind, ten to an article."""
+    for start in range(0, count, 10):
+        fences = []
+        for i in range(start, min(start + 10, count)):
+            info, code = KINDS[i % len(KINDS)]
+            fences.append(fence(f"python {info} id=s{i}", code.format(i=i)))
+        base.article(*fences, number=start // 10 + 1)
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Callable[[], Any]]:
+    """Makes Ray clusters of three nodes with a CPU each, on this machine's loopback."""
+    made = []
+    given = {  # read when Ray is imported
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in given.items():
+            patch.setenv(name, value)
+        from ray._common.utils import get_default_system_temp_dir
+        from ray.cluster_utils import Cluster
+
+        # where it leaves a note of its address
+        Path(get_default_system_temp_dir()).mkdir(parents=True, exist_ok=True)
+
+        def make() -> Any:
+            node = {"node_ip_address": "127.0.0.1", "num_cpus": 1}
+            cluster = Cluster(initialize_head=True, head_node_args=node)
+            made.append(cluster)
+            for _ in range(2):
+                cluster.add_node(**node)
+            return cluster
+
+        yield make
+        for cluster in made:
+            cluster.shutdown()
+
+
+def once_each(done: Finished, base: Base, count: int) -> None:
+    """Every snippet has one result, and at most one row of evidence."""
+    assert len(done.json["results"]) == len(done.verdicts) == count
+    rows = collections.Counter(
+        json.loads(line)["snippet"]
+        for file in (base.root / "evidence").glob("*.jsonl")
+        for line in file.read_bytes().splitlines()
+    )
+    kept = [name for name, verdict in done.verdicts.items() if verdict != "inconclusive"]
+    assert sorted(rows) == sorted(name.partition("/")[2] for name in kept)
+    assert set(rows.values()) == {1}
+
+
+@needs_ray
+def test_three_machines_judge_as_one(
+    new_base: Callable[..., Base], nodes: Callable[[], Any]
+) -> None:
+    """The same verdicts on a cluster as here; and again when a machine dies in the middle."""
+    here, there, dying = new_base(), new_base(), new_base()
+    for base in (here, there, dying):
+        articles(base, COUNT)
+    expected = here.verify("-j", "3", "--record", timeout=150)
+    assert len(set(expected.verdicts.values())) == 4, expected.verdicts
+    once_each(expected, here, COUNT)
+
+    cluster = nodes()
+    on = ("--on", f"ray://{cluster.address}")
+    done = there.verify(*on, "--record", timeout=150)
+    assert done.verdicts == expected.verdicts, done.err
+    assert done.code == expected.code
+    once_each(done, there, COUNT)
+
+    file = dying.root / "results.json"
+    process = dying.start("verify", *on, "--record", "--json", str(file))
+    until(lambda: count_rows(dying) >= COUNT // 3, process)
+    victim = max(cluster.worker_nodes, key=lambda node: node.unique_id)
+    cluster.remove_node(victim, allow_graceful=False)
+    at = count_rows(dying)
+    out, err = process.communicate(timeout=150)
+    assert at < COUNT * 0.9, "it died in the middle"
+    done = Finished(process.returncode, out, err, json.loads(file.read_bytes()))
+    assert done.verdicts == expected.verdicts, out + err
+    once_each(done, dying, COUNT)
+
+
+def count_rows(base: Base) -> int:
+    """Rows of evidence so far."""
+    files = (base.root / "evidence").glob("*.jsonl")
+    return sum(file.read_bytes().count(b"\n") for file in files)
+
+
+def until(holds: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 90) -> None:
+    """Waits until something holds, as long as a process runs."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def listening() -> set[str]:
+    """The addresses other than the loopback that a process of Ray listens on."""
+    done = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=False)
+    words = [line.split() for line in done.stdout.splitlines()]
+    ours = [row for row in words if any(name in row[-1] for name in ("raylet", "gcs_", "ray::"))]
+    assert ours or done.returncode, "Ray listens somewhere"
+    return {row[3] for row in ours if "127.0.0.1" not in row[3]}
+
+
+@needs_ray
+def test_a_cluster_of_this_machine(base: Base) -> None:
+    """`--on ray` starts Ray, on the loopback alone; Ctrl-C ends it all, with what finished kept."""
+    quick = [fence(f"python control id=q{i}", f"assert {i} < 3") for i in range(3)]
+    slow = [fence(f"python control id=s{i}", "import time\n\ntime.sleep(300)") for i in range(2)]
+    base.article(*quick, *slow)
+    process = base.start("verify", "--on", "ray", "--record", "-j", "2")
+    until(lambda: count_rows(base) == len(quick) and sleeping(base) == len(slow), process)
+    outside = listening()
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert outside == set()
+    assert process.returncode == 130, out + err
+    assert "interrupted: 3 of 5 finished, and kept" in err
+    assert "Traceback" not in out + err
+    assert {row["snippet"] for row in base.rows()} == {"q0", "q1", "q2"}
+    assert base.running_after(10) == []
+    assert list(base.temporary.iterdir()) == []
+
+
+def sleeping(base: Base) -> int:
+    """How many snippets run now: processes whose working folder is a scratch folder's."""
+    found = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            where = str((process / "cwd").readlink())
+            found += where.startswith(str(base.temporary)) and where.endswith("/work")
+    return found
+
+
+@needs_ray
+def test_nobody_at_the_address(base: Base) -> None:
+    """Where no cluster answers, that is a message and exit code 2, at once."""
+    base.article(fence("python fix", "assert True"))
+    done = base.verify("--on", "ray://127.0.0.1:9")
+    assert done.code == 2
+    assert done.err.startswith("kbtools: no Ray cluster at 127.0.0.1:9: ")
+    assert "Traceback" not in done.err
+
+
+@needs_ray
+def test_a_snippet_that_kills_its_worker(base: Base) -> None:
+    """Whatever kills its worker again and again is inconclusive, and the others are judged."""
+    kills = """
+    import os, pathlib, signal, time
+
+    def parent(pid):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+    zygote = parent(os.getppid())
+    os.kill(parent(zygote), signal.SIGKILL)
+    time.sleep(300)
+    """
+    others = [fence(f"python control id=c{i}", f"assert {i} < 6") for i in range(6)]
+    base.article(fence("python fix id=f1", kills), *others)
+    done = base.verify("--on", "ray", "-j", "2", "--no-sandbox", timeout=120)
+    assert done.verdicts.pop("KB0001/f1") == "inconclusive", done.out + done.err
+    assert "died, 4 times" in done.result("f1")["reason"]
+    assert set(done.verdicts.values()) - {"inconclusive"} == {"holds"}
+    assert [name for name, verdict in done.verdicts.items() if verdict == "inconclusive"] == [
+        "KB0001/f1"
+    ]
+    assert base.running_after(10) == []
+
+
+def test_no_such_engine(base: Base) -> None:
+    """Another word than `ray` is refused, with what there is."""
+    base.article(fence("python fix", "assert True"))
+    done = base.verify("--on", "slurm")
+    assert done.code == 2
+    assert "there is: ray, ray://ADDRESS" in done.err
+
+
+def test_ray_is_not_installed(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Ray the message says how to get it."""
+    monkeypatch.setattr(fleet, "find_spec", lambda _: None)
+    with pytest.raises(config.Unreadable, match=r"pip install 'kbtools\[ray\]'"):
+        fleet.ground(config.find(base.root), "ray")
