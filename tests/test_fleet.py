@@ -98,13 +98,13 @@ def test_three_machines_judge_as_one(
     here, there, dying = new_base(), new_base(), new_base()
     for base in (here, there, dying):
         articles(base, COUNT)
-    expected = here.verify("-j", "3", "--record", timeout=150)
+    expected = here.verify("-j", "3", "--record", timeout=300)
     assert len(set(expected.verdicts.values())) == 4, expected.verdicts
     once_each(expected, here, COUNT)
 
     cluster = nodes()
     on = ("--on", f"ray://{cluster.address}")
-    done = there.verify(*on, "--record", timeout=150)
+    done = there.verify(*on, "--record", timeout=300)
     assert done.verdicts == expected.verdicts, done.err
     assert done.code == expected.code
     once_each(done, there, COUNT)
@@ -115,7 +115,7 @@ def test_three_machines_judge_as_one(
     victim = max(cluster.worker_nodes, key=lambda node: node.unique_id)
     cluster.remove_node(victim, allow_graceful=False)
     at = count_rows(dying)
-    out, err = process.communicate(timeout=150)
+    out, err = process.communicate(timeout=300)
     assert at < COUNT * 0.9, "it died in the middle"
     done = Finished(process.returncode, out, err, json.loads(file.read_bytes()))
     assert done.verdicts == expected.verdicts, out + err
