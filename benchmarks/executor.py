@@ -4,8 +4,9 @@
 
 Each contender runs N snippets and one, as a command of its own; a snippet's cost is the
 difference over N - 1, so that no start-up is in it. CPU is user and system time of the command and
-all its children (Ray's daemons take theirs along: of it only the driver is counted). pytest-codeblocks and pytest-markdown-docs
-are run where they are installed: both exec() a block in pytest's own process, one after the other.
+all its children (Ray's daemons take theirs along: of it only the driver is counted).
+pytest-codeblocks and pytest-markdown-docs are run where they are installed: both exec() a block in
+pytest's own process, one after the other.
 """
 
 from __future__ import annotations
