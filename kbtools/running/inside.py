@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import re
@@ -56,8 +57,7 @@ def become_snippet(request: dict, shared: types.SimpleNamespace) -> None:
     os.chdir(request["cwd"])
     end_with_keeper()
     set_limits(request["limits"])
-    os.environ.clear()
-    os.environ.update(request["env"])
+    change_environment(request["env"])
     if request["fresh"] or request["language"] != "python":
         words = [sys.executable, os.path.abspath(__file__), json.dumps(request)]
         tool = request["tool"] if request["language"] == "python" else []
@@ -75,6 +75,7 @@ def become_snippet(request: dict, shared: types.SimpleNamespace) -> None:
     sys.path[0:0] = [os.path.dirname(request["file"]), request["path"]]
     for ours in ("inside", "sandbox", "view"):  # a snippet may have modules of these names
         sys.modules.pop(ours, None)
+    gc.enable()
     status = run_python(request["file"])
     try:  # what an interpreter does at its end
         threading._shutdown()
@@ -85,12 +86,21 @@ def become_snippet(request: dict, shared: types.SimpleNamespace) -> None:
         leave(status)
 
 
+def change_environment(wanted: dict) -> None:
+    """Sets the variables, and no other: most are as they were, and each change has its price."""
+    for name in [name for name in os.environ if name not in wanted]:
+        del os.environ[name]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+
+
 def end_with_keeper() -> None:
     """Has the kernel end this process with its parent, whatever may kill that one."""
     if sys.platform == "linux":
-        import ctypes
+        import view
 
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        view.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 def set_limits(limits: dict) -> None:

@@ -5,6 +5,9 @@ one JSON object a line. Between the zygote and each snippet stands a *keeper*: a
 whatever the snippet leaves behind, holds it to its limits, ends it all, and reports what it saw.
 
     zygote ── keeper ── snippet ── anything it starts
+
+A keeper has one snippet at a time and, when nothing of that one is left, the next: to fork keepers
+anew for each would be two fifths of what a small snippet costs.
 """
 
 from __future__ import annotations
@@ -64,36 +67,30 @@ def serve(preload: list[str], shared: types.SimpleNamespace) -> None:
     prctl(PR_SET_CHILD_SUBREAPER, 1)  # for what a keeper had adopted, should one be killed
     gc.collect()
     gc.freeze()  # pages that the collector never touches stay shared with the children
+    gc.disable()  # until a snippet's own code begins
     wake, woken = os.pipe()
     for end in (wake, woken):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us to handle
-    keepers: dict[int, int] = {}
+    keepers = Keepers(shared, replies)
     buffer = b""
     while True:
-        readable, _, _ = select.select([0, wake], [], [])
+        readable, _, _ = select.select([0, wake, keepers.idle], [], [])
         if wake in readable:
             os.read(wake, 4096)
-            reap(keepers, replies)
+            keepers.reap()
+        if keepers.idle in readable:
+            keepers.note_idle()
         if 0 in readable:
             chunk = os.read(0, 1 << 20)
             if not chunk:
                 break
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
-                message = json.loads(line)
-                if "cancel" in message:
-                    for pid, number in keepers.items():
-                        if number == message["cancel"]:
-                            os.kill(pid, signal.SIGTERM)
-                else:
-                    keepers[start(message, shared, replies)] = message["id"]
-    for pid in keepers:
-        os.kill(pid, signal.SIGTERM)
-    for pid in keepers:
-        os.waitpid(pid, 0)
+                keepers.ask(line + b"\n")
+    keepers.end()
     sweep()
 
 
@@ -102,44 +99,103 @@ def say(replies: int, **message: object) -> None:
     os.write(replies, json.dumps(message).encode() + b"\n")
 
 
-def reap(keepers: dict[int, int], replies: int) -> None:
-    """Buries the keepers that ended, and speaks for one that could not."""
-    while keepers:
-        pid, status = os.waitpid(-1, os.WNOHANG)
-        if pid == 0:
+class Keepers:
+    """The keepers there are. Each keeps one snippet at a time, and is asked again when idle."""
+
+    def __init__(self, shared: types.SimpleNamespace, replies: int) -> None:
+        self.shared, self.replies = shared, replies
+        self.idle, self.told_idle = os.pipe()
+        self.asked: dict[int, int] = {}  # process → the pipe that it is asked by
+        self.busy: dict[int, int] = {}  # process → the number of what it was asked for
+
+    def ask(self, line: bytes) -> None:
+        """Hands a request to an idle keeper, or to a new one."""
+        number = json.loads(line)["id"]
+        while True:
+            waiting = [pid for pid in self.asked if pid not in self.busy]
+            pid = waiting[0] if waiting else self.start()
+            try:
+                os.write(self.asked[pid], line)
+            except BrokenPipeError:  # it was killed, and is not buried yet
+                os.close(self.asked.pop(pid))
+                continue
+            self.busy[pid] = number
             return
-        number = keepers.pop(pid, None)
-        if status and number is not None:
-            say(replies, id=number, status="lost", message="its keeper died (status %d)" % status)
 
+    def start(self) -> int:
+        """Forks a keeper."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        requests, asked = os.pipe()
+        pid = os.fork()
+        if pid:
+            os.close(requests)
+            self.asked[pid] = asked
+            return pid
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for ours in (asked, self.idle, *self.asked.values()):
+                os.close(ours)  # so that it sees the zygote's end, whatever other keepers live
+            keep_all(requests, self.told_idle, self.shared, self.replies)
+            status = 0
+        finally:
+            os._exit(status)
 
-def start(request: dict, shared: types.SimpleNamespace, replies: int) -> int:
-    """Forks the keeper of one snippet."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid:
-        return pid
-    status = 1
-    try:
-        signal.set_wakeup_fd(-1)
-        keep(request, shared, replies)
-        status = 0
-    finally:
-        os._exit(status)
+    def note_idle(self) -> None:
+        """Reads which keepers have done what they were asked for."""
+        for word in os.read(self.idle, 4096).split():
+            self.busy.pop(int(word), None)
+
+    def reap(self) -> None:
+        """Buries the keepers that ended, and speaks for one that could not."""
+        self.note_idle_before_burial()
+        while self.asked:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            if pid in self.asked:
+                os.close(self.asked.pop(pid))
+            number = self.busy.pop(pid, None)
+            if number is not None:
+                message = "its keeper died (status %d)" % status
+                say(self.replies, id=number, status="lost", message=message)
+
+    def note_idle_before_burial(self) -> None:
+        """One that told its end and then died owes nothing."""
+        while select.select([self.idle], [], [], 0)[0]:
+            self.note_idle()
+
+    def end(self) -> None:
+        """Has every keeper end its snippet and itself."""
+        for pid, asked in self.asked.items():
+            os.close(asked)
+            os.kill(pid, signal.SIGTERM)
+        for pid in self.asked:
+            os.waitpid(pid, 0)
 
 
 # The keeper
 
 
-def keep(request: dict, shared: types.SimpleNamespace, replies: int) -> None:
-    """Runs one snippet, holds it to its limits, ends all it leaves, reports what it did."""
+def keep_all(requests: int, idle: int, shared: types.SimpleNamespace, replies: int) -> None:
+    """Keeps one snippet after the other, until the zygote closes the pipe or is gone."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     signals = {signal.SIGCHLD, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     for number in signals:
         signal.signal(number, signal.SIG_DFL)
+    me = b"%d " % os.getpid()
+    with os.fdopen(requests, "rb") as lines:
+        for line in lines:
+            report = keep(json.loads(line), shared, signals)
+            os.write(idle, me)  # first: whoever hears the reply may ask again at once
+            say(replies, **report)
+
+
+def keep(request: dict, shared: types.SimpleNamespace, signals: set) -> dict:
+    """Runs one snippet, holds it to its limits, ends all it leaves; what it did."""
     heard, told = os.pipe()
     started = time.monotonic()
     child = os.fork()
@@ -171,9 +227,10 @@ def keep(request: dict, shared: types.SimpleNamespace, replies: int) -> None:
         report["told"] = json.loads(os.read(heard, 3000) or b"{}")
     except (BlockingIOError, ValueError):
         report["told"] = {}
+    os.close(heard)
     if "unstarted" in report["told"]:
         report.update(status="lost", message=report["told"]["unstarted"])
-    say(replies, **report)
+    return report
 
 
 def watch(child: int, request: dict, report: dict, started: float, signals: set) -> tuple:
@@ -252,9 +309,7 @@ def sweep() -> set[int]:
 def prctl(option: int, value: int) -> None:
     """A switch of this process; nothing where the system has none."""
     if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(option, int(value), 0, 0, 0)
+        view.libc.prctl(option, int(value), 0, 0, 0)
 
 
 # What the kernel allows
