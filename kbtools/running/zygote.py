@@ -65,6 +65,7 @@ def serve(preload: list[str], shared: types.SimpleNamespace) -> None:
         raise SystemExit("importing %s initialised CUDA: no child could use it" % imported)
     say(replies, ready=True, preloaded=imported, refused=refused, sandbox=shared.allowed)
     prctl(PR_SET_CHILD_SUBREAPER, 1)  # for what a keeper had adopted, should one be killed
+    compile("", "<nothing>", "exec")  # makes the compiler's 120 types, once and not in every fork
     gc.collect()
     gc.freeze()  # pages that the collector never touches stay shared with the children
     gc.disable()  # until a snippet's own code begins
