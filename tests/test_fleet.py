@@ -154,6 +154,7 @@ def test_a_cluster_of_this_machine(base: Base) -> None:
     base.article(*quick, *slow)
     process = base.start("verify", "--on", "ray", "--record", "-j", "2")
     until(lambda: count_rows(base) == len(quick) and sleeping(base) == len(slow), process)
+    time.sleep(0.5)  # a row is written before its result is told
     outside = listening()
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)

@@ -33,6 +33,7 @@ def interrupted(base: Base, number: signal.Signals, *, group: bool) -> tuple[int
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.02)
+    time.sleep(0.5)  # a row is written before its result is told
     (os.killpg if group else os.kill)(process.pid, number)
     started = time.monotonic()
     out, err = process.communicate(timeout=20)

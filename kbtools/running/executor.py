@@ -89,6 +89,7 @@ class Executor:
 
     def __enter__(self) -> Self:
         self._redaction = Redaction(self.python)
+        self._base = base_environment(self.python, self.running.environment)
         self.folder = Path(tempfile.mkdtemp(prefix="kbtools-"))
         self.path = self.folder / "path"
         try:
@@ -144,10 +145,9 @@ class Executor:
         stem = Path(run.shown).name.partition(".")[0]
         file, out = scratch / (stem + run.suffix), scratch / "output"
         try:
-            for name in ("work", "cache", "tmp"):
-                (scratch / name).mkdir(parents=True)
+            for folder in (scratch, scratch / "work", scratch / "cache", scratch / "tmp"):
+                folder.mkdir()
             file.write_text(run.source, "utf-8")
-            out.touch()
         except OSError as error:
             return {"status": "lost", "message": f"no scratch folder: {error}"}, scratch
         replies: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -198,20 +198,19 @@ class Executor:
         }
 
     def _environment(self, run: Run, scratch: Path) -> dict[str, str]:
-        cache = scratch / "cache"
-        env = base_environment(self.python, self.running.environment)
-        return env | {
-            "HOME": str(scratch / "work"),
-            "TMPDIR": str(scratch / "tmp"),
+        cache = f"{scratch}/cache"
+        return self._base | {
+            "HOME": f"{scratch}/work",
+            "TMPDIR": f"{scratch}/tmp",
             "PYTHONPATH": str(self.path),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "TRITON_CACHE_DIR": str(cache / "triton"),
-            "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
-            "TORCH_EXTENSIONS_DIR": str(cache / "extensions"),
-            "CUDA_CACHE_PATH": str(cache / "cuda"),
-            "XDG_CACHE_HOME": str(cache),
+            "TRITON_CACHE_DIR": f"{cache}/triton",
+            "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor",
+            "TORCH_EXTENSIONS_DIR": f"{cache}/extensions",
+            "CUDA_CACHE_PATH": f"{cache}/cuda",
+            "XDG_CACHE_HOME": cache,
             "CUDA_VISIBLE_DEVICES": ",".join(map(str, run.gpus)),
-            "KBTOOLS_TARGETS": str(scratch / "targets"),
+            "KBTOOLS_TARGETS": f"{scratch}/targets",
             **run.env,
         }
 
@@ -224,7 +223,6 @@ class Executor:
         return self._process
 
     def _start(self) -> subprocess.Popen[bytes]:
-        env = base_environment(self.python, self.running.environment)
         process = subprocess.Popen(
             [
                 *(self.python, str(ZYGOTE), ",".join(self.preload), str(self.folder)),
@@ -235,7 +233,8 @@ class Executor:
             stderr=(self.folder / "zygote.log").open("ab"),
             # asked through NVML, torch answers without spoiling the fork; and the temporary
             # folder that its modules note is one that each snippet finds its own behind
-            env=env | {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "TMPDIR": str(self.folder / "tmp")},
+            env=self._base
+            | {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "TMPDIR": str(self.folder / "tmp")},
             start_new_session=True,
         )
         assert process.stdout is not None

@@ -37,7 +37,7 @@ def become_snippet(request: dict, shared: types.SimpleNamespace) -> None:
     os.setsid()
     null, out = (
         os.open("/dev/null", os.O_RDONLY),
-        os.open(request["out"], os.O_WRONLY | os.O_APPEND),
+        os.open(request["out"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666),
     )
     for source, target in ((null, 0), (out, 1), (out, 2)):
         os.dup2(source, target)

@@ -145,14 +145,17 @@ class Keepers:
 
     def note_idle(self) -> None:
         """Reads which keepers have done what they were asked for."""
-        for word in os.read(self.idle, 4096).split():
+        for word in os.read(self.idle, 1 << 16).split():  # all that a pipe holds: no half word
             self.busy.pop(int(word), None)
 
     def reap(self) -> None:
-        """Buries the keepers that ended, and speaks for one that could not."""
-        self.note_idle_before_burial()
-        while self.asked:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+        """Buries keepers, and what they had adopted; speaks for one that could not."""
+        self.note_all_idle()
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
             if pid == 0:
                 return
             if pid in self.asked:
@@ -162,7 +165,7 @@ class Keepers:
                 message = "its keeper died (status %d)" % status
                 say(self.replies, id=number, status="lost", message=message)
 
-    def note_idle_before_burial(self) -> None:
+    def note_all_idle(self) -> None:
         """One that told its end and then died owes nothing."""
         while select.select([self.idle], [], [], 0)[0]:
             self.note_idle()
