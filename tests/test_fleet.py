@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import json
 import os
 import secrets
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -47,9 +49,8 @@ def articles(base: Base, count: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Iterator[Callable[[], Any]]:
-    """Makes Ray clusters of three nodes with a CPU each, on this machine's loopback."""
-    made = []
+def cluster() -> Iterator[Any]:
+    """A Ray cluster of three nodes on the loopback, with a CPU each; one says it has two GPUs."""
     given = {  # read when Ray is imported
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
@@ -63,18 +64,12 @@ def nodes() -> Iterator[Callable[[], Any]]:
 
         # where it leaves a note of its address
         Path(get_default_system_temp_dir()).mkdir(parents=True, exist_ok=True)
-
-        def make() -> Any:
-            node = {"node_ip_address": "127.0.0.1", "num_cpus": 1}
-            cluster = Cluster(initialize_head=True, head_node_args=node)
-            made.append(cluster)
-            for _ in range(2):
-                cluster.add_node(**node)
-            return cluster
-
-        yield make
-        for cluster in made:
-            cluster.shutdown()
+        node = {"node_ip_address": "127.0.0.1", "num_cpus": 1}
+        made = Cluster(initialize_head=True, head_node_args=node)
+        made.add_node(**node)
+        made.add_node(**node, num_gpus=2)
+        yield made
+        made.shutdown()
 
 
 def once_each(done: Finished, base: Base, count: int) -> None:
@@ -90,10 +85,49 @@ def once_each(done: Finished, base: Base, count: int) -> None:
     assert set(rows.values()) == {1}
 
 
+GPUS = """
+import sys
+from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+
+from kbtools import config, fleet
+from kbtools.engine import Wanted
+from kbtools.running import Run
+
+code = "import os, time; print(os.environ['CUDA_VISIBLE_DEVICES']); time.sleep(0.5)"
+with fleet.ground(config.find(Path(sys.argv[1])), sys.argv[2]) as ground:
+    from kbtools.fleet import crews  # not before: what Ray reads when it is imported is set by now
+
+    crews.HOPELESS = 3.0
+    [place], _ = ground.places(None)
+    with ground.engine(place, Wanted(runs=7)) as engine, ThreadPoolExecutor(7) as pool:
+        def ask(gpus):
+            run = Run(source=code, language="python", shown="kb/a.md")
+            outcome = engine.run(run, gpus, lambda _: None).outcome
+            return gpus, outcome.status, outcome.output.strip()
+
+        print(*sorted(pool.map(ask, [2, 1, 0, 1, 2, 1, 3])), sep="\\n")
+"""
+
+
 @needs_ray
-def test_three_machines_judge_as_one(
-    new_base: Callable[..., Base], nodes: Callable[[], Any]
-) -> None:
+def test_gpus_are_had_through_ray(base: Base, cluster: Any) -> None:
+    """A snippet gets as many GPUs as it asks for, by Ray's numbers; what nobody has is said."""
+    words = ["-c", GPUS, str(base.root), f"ray://{cluster.address}"]
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, timeout=150, check=False
+    )
+    rows = [ast.literal_eval(line) for line in done.stdout.splitlines()]
+    assert [(gpus, status) for gpus, status, _ in rows] == [
+        *[(0, "passed"), *[(1, "passed")] * 3, *[(2, "passed")] * 2, (3, "lost")]
+    ], done.stdout + done.stderr
+    assert rows[0][2] == ""
+    assert {shown for gpus, _, shown in rows if gpus == 1} <= {"0", "1"}
+    assert {shown for gpus, _, shown in rows if gpus == 2} <= {"0,1", "1,0"}
+
+
+@needs_ray
+def test_three_machines_judge_as_one(new_base: Callable[..., Base], cluster: Any) -> None:
     """The same verdicts on a cluster as here; and again when a machine dies in the middle."""
     here, there, dying = new_base(), new_base(), new_base()
     for base in (here, there, dying):
@@ -102,7 +136,6 @@ def test_three_machines_judge_as_one(
     assert len(set(expected.verdicts.values())) == 4, expected.verdicts
     once_each(expected, here, COUNT)
 
-    cluster = nodes()
     on = ("--on", f"ray://{cluster.address}")
     done = there.verify(*on, "--record", timeout=300)
     assert done.verdicts == expected.verdicts, done.err

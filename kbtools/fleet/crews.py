@@ -126,7 +126,8 @@ class Crews:
                 if other is not crew:
                     idle += [one for one in other.workers if one.free == one.lanes]
                     other.workers = [one for one in other.workers if one.free < one.lanes]
-        dismiss(idle)
+        if idle:  # the caller holds the lock
+            threading.Thread(target=dismiss, args=(idle,), daemon=True).start()
 
 
 class Crew:
