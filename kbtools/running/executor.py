@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 ZYGOTE = HERE / "zygote.py"
 REPRO = HERE.parent / "repro.py"
 GIB = 1 << 30
+Replies = queue.SimpleQueue[dict[str, Any]]
 Sandbox = Literal["required", "where allowed", "none"]
 """Whether snippets are shut in: always or not at all run, as far as the kernel allows it, no."""
 
@@ -78,7 +79,7 @@ class Executor:
         self.preload = tuple(preload)
         self.sandbox = sandbox
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, tuple[subprocess.Popen[bytes], queue.Queue[dict[str, Any]]]] = {}
+        self._waiting: dict[int, tuple[subprocess.Popen[bytes], Replies]] = {}
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
@@ -150,7 +151,7 @@ class Executor:
             file.write_text(run.source, "utf-8")
         except OSError as error:
             return {"status": "lost", "message": f"no scratch folder: {error}"}, scratch
-        replies: queue.Queue[dict[str, Any]] = queue.Queue()
+        replies = Replies()
         request = self._request(run, number, scratch, file, out)
         try:
             with self._lock:
