@@ -50,6 +50,8 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     links: dict[str, str] = {}
     """Links to make among the installed packages → what each points to, seen from its folder."""
     purpose: str = ""
+    articles: tuple[str, ...] = ()
+    """Ids of those that it is made for: unless others are named, no other is run on it."""
     size_gb: float = 0.0
     """Unpacked size in 10⁹ bytes, about; 0: unknown."""
 
@@ -304,6 +306,12 @@ def sandbox(environment: Environment) -> dict[str, object]:
         return dict(json.loads(done.stdout.splitlines()[0])["sandbox"])
     except (IndexError, ValueError, KeyError):
         return {"state": done.stderr.decode("utf-8", "replace")[-300:]}
+
+
+def made_for(config: Config, name: str | None) -> frozenset[str]:
+    """Ids of the articles that a declared toolchain is made for; none where it is for all."""
+    one = declared(config).get(name or "")
+    return frozenset(one.articles if one else ())
 
 
 def several(config: Config, words: str | None) -> tuple[list[Environment], list[str]]:

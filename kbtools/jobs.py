@@ -73,10 +73,12 @@ def jobs(
         if not known[name].is_built:
             continue  # an interpreter of one machine
         like = expected(known[name], seen, config)
+        own = environments.made_for(config, name)
+        ours = [one for one in articles if not own or one.id in own]
         for words, labels in config.ci.runners.items():
             if needs is not None and words not in needs:
                 continue
-            mine = [s for s in runnable(articles, name, like, words) if need(s) == words]
+            mine = [s for s in runnable(ours, name, like, words) if need(s) == words]
             found += _parts(name, known[name], words, labels, mine, seconds, config, shards)
     if len(found) > MOST:
         raise Unreadable(

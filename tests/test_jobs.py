@@ -206,6 +206,14 @@ def test_jobs_are_shards(mixed: Base) -> None:
     assert sorted(names) == ["KB0001/repro1", "KB0002/fix1", "KB0004/control1"]
 
 
+def test_a_toolchain_for_one_article(mixed: Base) -> None:
+    """Only the articles that a toolchain is made for give it jobs."""
+    file = mixed.root / "toolchains.toml"
+    before = jobs(mixed, "new")
+    file.write_text(file.read_text().replace("[own]", 'articles = ["KB0999"]\n\n[own]'))
+    assert before and jobs(mixed, "new") == []
+
+
 def test_jobs_by_what_was_seen(mixed: Base) -> None:
     """What evidence tells of an environment decides what can run there: no job for nothing."""
     for number in (1, 2):

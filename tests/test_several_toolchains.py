@@ -65,6 +65,18 @@ def test_a_snippet_for_one_toolchain(two: Base) -> None:
     assert "KB0001  reproduced" in two.kbtools("list").out
 
 
+def test_a_toolchain_for_one_article(two: Base) -> None:
+    """One that most articles must fail on runs those that it is made for, and what is named."""
+    with (two.root / "toolchains.toml").open("a", encoding="utf-8") as file:
+        file.write('articles = ["KB0002"]\n')  # of the toolchain `empty`
+    two.article(FAILS)
+    two.article(FAILS, number=2)
+    runs = two.verify("--toolchain", "here,empty").json["runs"]
+    assert [run["summary"] for run in runs] == [{"reproduced": 2}, {"reproduced": 1}]
+    assert [one["article"] for one in runs[1]["results"]] == ["KB0002"]
+    assert two.verify("KB0001", "--toolchain", "empty").json["summary"] == {"reproduced": 1}
+
+
 def test_a_red_one_anywhere_is_red(two: Base) -> None:
     """One contradiction on one of the toolchains makes the exit code 1."""
     two.article(fence("python fix id=f1", "import msgspec"))

@@ -97,7 +97,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
     Exits with 0 when no claim is contradicted, 1 when one is, 2 when an article cannot be read,
     3 when nothing could be concluded.
     """
-    from kbtools import checks
+    from kbtools import checks, environments
     from kbtools.verifying import Bench, Options, Verified, plan
 
     base = checks.load(found(ctx))
@@ -126,10 +126,13 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
             toolchain = ground.describe(where)
             if len(places) > 1 and not given["quiet"]:
                 click.echo(f"\n{where.title}: {toolchain.label}\n", err=aside)
+            own = environments.made_for(base.config, where.name)
             tasks = [
                 task
                 for task in plan(chosen, toolchain, where.name, roles)
-                if not only or task.snippet.name in only or task.article.id in only
+                if task.snippet.name in only
+                or task.article.id in only
+                or (not only and (not own or task.article.id in own))
                 if mine is None or task.snippet.name in mine
                 if changed is None
                 or task.article.id in changed.articles
