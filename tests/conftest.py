@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from bases import Base
+from chromium import chromium, our_site, reader
+
+__all__ = ["base", "chromium", "new_base", "our_site", "reader"]
 
 # a shell that runs the tests in the background has every child ignore Ctrl-C: tests send it
 signal.signal(signal.SIGINT, signal.default_int_handler)

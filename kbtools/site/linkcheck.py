@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from html import unescape
-from pathlib import Path, PurePosixPath
-from posixpath import normpath
-from urllib.parse import unquote, urlsplit
+from pathlib import Path
+from posixpath import dirname, normpath
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
 
@@ -32,6 +33,8 @@ LOADED_BY_LINK = {
     *("dns-prefetch", "apple-touch-icon", "mask-icon"),
 }
 """What a `link` may be that makes a browser ask for its address."""
+COMMON = 1000
+"""Characters of the attributes of a tag that may be on many pages."""
 LOADING = {"src", "srcset", "poster", "data"}
 OUTSIDE = ("http", "https", "mailto", "tel", "")
 NOT_FOUND = "404.html"
@@ -88,16 +91,25 @@ def take_apart(html: str) -> Found:
     anchors: set[str] = set()
     addresses: set[tuple[str, bool]] = set()
     for tag, text in _tags(html):
-        held = {
-            name.lower(): unescape(one or two or three)
-            for name, one, two, three in ATTRIBUTE.findall(text)
-        }
-        if "id" in held:
-            anchors.add(held["id"])
-        if tag == "a" and "name" in held:
-            anchors.add(held["name"])
-        addresses.update(_addresses(tag, held))
+        found, led = _take(tag, text) if len(text) < COMMON else _take.__wrapped__(tag, text)
+        if found:
+            anchors.update(found)
+        if led:
+            addresses.update(led)
     return Found(frozenset(anchors), frozenset(addresses))
+
+
+@lru_cache(8192)
+def _take(tag: str, text: str) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
+    """The anchors and addresses of a tag; most tags are on every page."""
+    held = {
+        name.lower(): unescape(one or two or three)
+        for name, one, two, three in ATTRIBUTE.findall(text)
+    }
+    anchors = [held["id"]] if "id" in held else []
+    if tag == "a" and "name" in held:
+        anchors.append(held["name"])
+    return tuple(anchors), tuple(_addresses(tag, held))
 
 
 def _tags(html: str) -> Iterator[tuple[str, str]]:
@@ -154,7 +166,7 @@ def _resolver(files: set[str], url: str) -> Resolver:
     known: dict[tuple[str, str, bool], tuple[str, str, str]] = {}
 
     def resolve(page: str, address: str, loaded: bool) -> tuple[str, str, str]:
-        folder = str(PurePosixPath(page).parent)
+        folder = dirname(page)
         key = (page if address[:1] in "#?" or page == NOT_FOUND else folder, address, loaded)
         if key not in known:
             known[key] = _resolve(files, url, root, page, address, loaded)
@@ -167,7 +179,7 @@ def _resolve(
     files: set[str], url: str, root: str, page: str, address: str, loaded: bool
 ) -> tuple[str, str, str]:
     try:
-        parts = urlsplit(address.strip())
+        parts = _split(address)
     except ValueError as error:
         return "", "", f"not an address: {error}"
     if url and address.startswith(url.rstrip("/") + "/"):
@@ -189,11 +201,16 @@ def _resolve(
         return _file(files, path[len(root) :], parts.fragment)
     if not path:
         return page, unquote(parts.fragment), ""
-    whole = normpath(f"{PurePosixPath(page).parent}/{path}")
+    whole = normpath(f"{dirname(page) or '.'}/{path}")
     if whole.startswith(".."):
         return "", "", "outside of the site"
     slash = "/" if path.endswith(("/", "/.", "/..")) or path in (".", "..") else ""
     return _file(files, ("" if whole == "." else whole) + slash, parts.fragment)
+
+
+@lru_cache(65536)
+def _split(address: str) -> SplitResult:
+    return urlsplit(address.strip())
 
 
 def _file(files: set[str], path: str, fragment: str) -> tuple[str, str, str]:

@@ -71,7 +71,7 @@ def _command(words: str, command: click.Command, depth: int) -> str:
         record for p in command.get_params(context) if (record := p.get_help_record(context))
     ]
     if records:
-        lines += ["| option | |", "| --- | --- |"]
+        lines += ["| option | meaning |", "| --- | --- |"]
         lines += [
             f"| `{option.replace('|', chr(92) + '|')}` | {text(said)} |" for option, said in records
         ]

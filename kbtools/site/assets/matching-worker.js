@@ -1,18 +1,21 @@
 // The matcher, away from the page: a log that takes it long stops this worker, not the reader's tab.
-// Made with `new Worker(url, { type: "module" })`. It is told `{ index }` once, then `{ number,
-// text }` for each log, and answers `{ number, found }`, or `{ number, failed }` with the reason.
+// Made with `new Worker(url, { type: "module" })`. It is told `{ number, index }` once, then
+// `{ number, text }` for each log, and answers `{ number, found }`, or `{ number, failed }` with the
+// reason; found is true for the index.
 
 import { KBMatch } from "./matching.js";
 
 let matcher = null;
 
+function answered({ index, text }) {
+  if (!index) return matcher.diagnose(text);
+  matcher = KBMatch.load(index);
+  return true;
+}
+
 self.addEventListener("message", ({ data }) => {
-  if (data.index) {
-    matcher = KBMatch.load(data.index);
-    return;
-  }
   try {
-    self.postMessage({ number: data.number, found: matcher.diagnose(data.text) });
+    self.postMessage({ number: data.number, found: answered(data) });
   } catch (error) {
     self.postMessage({ number: data.number, failed: String(error) });
   }

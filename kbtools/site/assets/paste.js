@@ -1,34 +1,40 @@
 // The box for a traceback: what `kbtools diagnose` answers, in the browser.
 
-import { fill, here, make } from "./dom.js";
-import { matcher } from "./recognise.js";
+import { FIRST, LANGUAGE, fill, here, make } from "./dom.js";
+import { TOO_LONG, matcher } from "./recognise.js";
+
+/** Of the reasons that the matcher gives, where that is not the page's. */
+const REASONS = LANGUAGE === "en" ? null : "en";
 
 /** Makes the form answer. */
 export function mount(form) {
   const words = JSON.parse(form.dataset.paste);
   const you = JSON.parse(form.dataset.you);
+  const own = JSON.parse(form.dataset.own);
   const area = form.querySelector("textarea");
   const place = document.getElementById("kb-answers");
   const example = form.querySelector(".kb-example");
+  const say = (kind, text) => place.replaceChildren(make("p", { class: kind }, text));
 
   const answer = async () => {
     const text = area.value;
     if (!text.trim()) return;
-    place.replaceChildren(make("p", { class: "kb-dim" }, words.working));
+    say("kb-dim", words.working);
     try {
       const { articles, diagnose } = await matcher();
-      const { matches } = await diagnose(text);
+      const { matches, versions } = await diagnose(text);
       if (area.value !== text) return;
       if (!matches.length) {
-        place.replaceChildren(
-          make("p", { class: "kb-none" }, fill(words.none, { n: articles })));
+        say("kb-none", fill(words.none, { n: articles }));
         return;
       }
+      const known = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
       place.replaceChildren(
-        make("p", { class: "kb-dim" }, fill(words.found, { n: matches.length })),
-        make("ol", { class: "kb-matches" }, ...matches.map((one) => match(one, words, you))));
-    } catch {
-      place.replaceChildren(make("p", { class: "kb-none" }, words.failed));
+        make("p", { class: "kb-dim" }, matches.length > 1 ? fill(words.found, { n: matches.length }) : words.one),
+        make("ol", { class: "kb-matches" }, ...matches.map((one) => match(one, words, you, own))),
+        ...(known.length ? [make("p", { class: "kb-dim" }, `${words.versions}: ${known.join(", ")}`)] : []));
+    } catch (error) {
+      if (area.value === text) say("kb-none", error.name === TOO_LONG ? words["too-long"] : words.failed);
     }
   };
 
@@ -44,18 +50,31 @@ export function mount(form) {
     });
 }
 
-function match(one, words, you) {
-  const affected = { affected: "affected", "not affected": "not-affected", unknown: "unknown" }[one.affected];
+function match(one, words, you, own) {
+  const kind = { affected: "affected", "not affected": "not-affected", unknown: "unknown" }[one.affected];
+  const [title, summary] = own[one.id] || [one.title, one.summary];
+  const theirs = { lang: own[one.id] || LANGUAGE === FIRST ? null : FIRST };
+  const also = one.surer.filter((wish) => wish !== one.because);
   return make("li", { class: one.sure ? "kb-match kb-match--sure" : "kb-match" },
     make("p", { class: "kb-match-head" },
       make("span", { class: "kb-sure" }, one.sure ? words.sure : words.unsure), " ",
-      make("a", { href: here(`${one.id}/`) }, `${one.id}: ${one.title}`)),
-    make("p", { class: "kb-match-summary" }, one.summary),
+      make("a", { href: here(`${one.id}/`), ...theirs }, `${one.id}: ${title}`)),
+    make("p", { class: "kb-match-summary", ...theirs }, ...coded(summary)),
     make("p", { class: "kb-match-line" },
-      one.line ? `${fill(words.line, { n: one.line })}: ` : "",
-      make("code", {}, String(one.text || one.signature || "").slice(0, 400))),
-    affected
-      ? make("p", { class: `kb-answer kb-answer--${affected}` },
-          make("strong", {}, you[affected]), one.because ? ` ${one.because}` : "")
+      make("span", {}, fill(words.line, { n: one.line })), " ",
+      make("code", {}, String(one.text || one.signature).slice(0, 400))),
+    make("p", { class: `kb-answer kb-answer--${kind}` },
+      make("strong", {}, you[kind]), " ",
+      make("span", { lang: REASONS }, ...coded(one.because))),
+    also.length
+      ? make("div", { class: "kb-surer" }, make("p", {}, `${words.surer}:`),
+          make("ul", { lang: REASONS }, ...also.map((wish) => make("li", {}, ...coded(wish)))))
       : null);
+}
+
+/** A text in which what stands between backticks is code. */
+function coded(text) {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return [text];
+  return parts.map((part, i) => (i % 2 ? make("code", {}, part) : part));
 }

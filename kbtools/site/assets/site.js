@@ -115,7 +115,9 @@ function open(event) {
     document.body.append(dialog);
     close.addEventListener("click", () => dialog.close());
     input.addEventListener("keydown", (key) => { // else the first Escape only empties the field
-      if (key.key === "Escape") dialog.close();
+      if (key.key !== "Escape") return;
+      key.preventDefault();
+      dialog.close();
     });
     dialog.addEventListener("click", (click) => { if (click.target === dialog) dialog.close(); });
     load("search", (m) => {

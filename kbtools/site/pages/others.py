@@ -38,10 +38,19 @@ def board_page(frame: Frame) -> tuple[str, bytes]:
 
 
 def paste_page(frame: Frame) -> tuple[str, bytes]:
-    """The box for a traceback."""
-    example = next((one for entry in frame.book.entries for one in _example(entry)), "")
+    """The box for a traceback, with the words of the articles that are translated."""
+    entries, language = frame.book.entries, frame.language
+    own = {
+        entry.id: [cut(text.title), cut(text.summary)]
+        for entry in entries
+        if (text := entry.translations.get(language))
+    }
     return frame.plain(
-        "paste.html", frame.words("paste.title"), frame.words("paste.lead"), example=example
+        "paste.html",
+        frame.words("paste.title"),
+        frame.words("paste.lead"),
+        example=next((one for entry in entries for one in _example(entry)), ""),
+        own=own,
     )
 
 

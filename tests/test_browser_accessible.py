@@ -1,0 +1,64 @@
+"""axe-core on every kind of page: light and dark, desk and phone, in both languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import Reader, Served
+
+axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+SCRIPT = next(Path(axe.__file__).parent.rglob("axe.min.js")).read_text("utf-8")
+
+KINDS = (
+    *("", "articles/", "KB0002/", "KB0006/", "KB0002/logs/", "status/", "paste/", "guide/"),
+    *("search/?q=entry", "issues/fla-org/flash-linear-attention/97/", "by/stage/ptxas/", "format/"),
+    *("reference/rules/", "reference/cli/", "reference/api/"),
+)
+
+
+@pytest.mark.parametrize("language", ["", "zh/"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_violation(
+    chromium: Any, our_site: Served, scheme: str, width: int, language: str
+) -> None:
+    """axe-core finds nothing, and no page is wider than its window."""
+    window = {"width": width, "height": 844}
+    one = Reader(chromium, our_site, viewport=window, color_scheme=scheme)
+    found = []
+    for kind in KINDS:
+        if language and kind.startswith("reference/"):
+            continue  # made from code, in its language alone
+        page = one.open(language + kind)
+        page.wait_for_load_state("networkidle")
+        page.evaluate(SCRIPT)
+        result = page.evaluate("axe.run({resultTypes: ['violations']})")
+        found += [
+            f"{language}{kind}: {broken['id']} at {broken['nodes'][0]['target']}: "
+            + broken["nodes"][0]["failureSummary"]
+            for broken in result["violations"]
+        ]
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            found.append(f"{language}{kind}: wider than {width} pixels")
+    one.context.close()
+    assert found == []
+    assert one.wrongs == []
+
+
+def test_what_is_not_there(chromium: Any, our_site: Served) -> None:
+    """The page for what is not found has a search and no violation, and its links are right."""
+    one = Reader(chromium, our_site)
+    page = one.page
+    html = (our_site.folder / "404.html").read_text("utf-8")
+    page.route("**/KB9999/", lambda route: route.fulfill(body=html, content_type="text/html"))
+    page.goto(f"{one.url}KB9999/")
+    assert page.eval_on_selector("form", "form => form.action") == f"{one.url}search/"
+    page.evaluate(SCRIPT)
+    assert page.evaluate("axe.run({resultTypes: ['violations']})")["violations"] == []
+    page.fill("input", "wy_fast")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".kb-results li a")
+    one.context.close()
+    assert one.wrongs == []
