@@ -19,6 +19,9 @@ from kbtools.reading import Page
 from kbtools.state import Seen, State, seen
 from kbtools.toolchain import Toolchain
 
+LIMIT = 2000
+"""Characters of a field that are shown anywhere: more is no title, summary or word."""
+
 
 class Text(msgspec.Struct, frozen=True):
     """An article's words in one language."""
@@ -142,7 +145,7 @@ def of(base: Base) -> Book:
         found = seen(article, base.config)
         entries.append(
             Entry(
-                article=article,
+                article=shortened(article),
                 original=text_of(pages[article.path]),
                 translations=translated.get(article.id, {}),
                 seen=found,
@@ -155,8 +158,26 @@ def of(base: Base) -> Book:
 
 def text_of(page: Page) -> Text:
     """The words of an article's page."""
-    title, summary = (str(page.matter.get(key, "")) for key in ("title", "summary"))
+    title, summary = (short(str(page.matter.get(key, ""))) for key in ("title", "summary"))
     return Text(page.language, title, summary, page)
+
+
+def shortened(article: Article) -> Article:
+    """The article with fields that can be shown, however long its own are."""
+    matter = article.matter
+    fields = {
+        "title": short(matter.title),
+        "summary": short(matter.summary),
+        "components": tuple(short(one) for one in matter.components),
+        "stage": short(matter.stage),
+        "severity": short(matter.severity),
+    }
+    return msgspec.structs.replace(article, matter=msgspec.structs.replace(matter, **fields))
+
+
+def short(text: str) -> str:
+    """A field as far as it is shown."""
+    return text if len(text) <= LIMIT else f"{text[:LIMIT]}…"
 
 
 def board_of(entries: Sequence[Entry]) -> Matrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 
@@ -11,6 +12,9 @@ from markupsafe import escape
 from kbtools.site import words
 from kbtools.site.book import Book, prefix
 from kbtools.site.rendering import LONG, cut, render
+
+SLUG = 60
+"""Characters of a word that stand in an address."""
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -58,8 +62,11 @@ class Frame(msgspec.Struct, frozen=True):
 
     @staticmethod
     def slug(value: str) -> str:
-        """A word of the knowledge base as part of an address."""
-        return re.sub(r"[^\w.-]+", "-", value.lower()).strip(".-") or "-"
+        """A word of the knowledge base as part of an address; a file's name must not be long."""
+        plain = re.sub(r"[^\w.-]+", "-", value[:SLUG].lower()).strip(".-") or "-"
+        if len(value) <= SLUG:
+            return plain
+        return f"{plain}-{hashlib.sha256(value.encode()).hexdigest()[:10]}"
 
     def page(
         self, title: str, body: str, *, about: str = "", head: str = "", searched: bool = True
