@@ -229,3 +229,43 @@ def test_transfer(reader: Reader) -> None:
     page.wait_for_selector("dialog .kb-results li a")
     page.wait_for_load_state("networkidle")
     assert 50_000 < reader.weight() < 600_000
+
+
+def test_a_text_that_takes_too_long(reader: Reader) -> None:
+    """After five seconds the matcher is ended, the page says so, and the next text is answered."""
+    reader.page.add_init_script(
+        """const Own = Worker; let first = true;
+        globalThis.Worker = class extends Own { // one that never answers a text, then as it is
+          constructor(url, options) { super(url, options); this.deaf = first; first = false; }
+          postMessage(data) { if (!this.deaf || !data.text) super.postMessage(data); }
+          terminate() { super.terminate(); globalThis.ended = (globalThis.ended || 0) + 1; }
+        };"""
+    )
+    page = reader.open("paste/")
+    page.fill("#kb-log", "error: operand #1 does not dominate this use")
+    page.click(".kb-go")
+    page.wait_for_selector(".kb-none")
+    assert "longer than five seconds" in page.locator(".kb-none").text_content()
+    assert page.evaluate("ended") == 1
+    page.click(".kb-go")
+    page.wait_for_selector(".kb-match a")
+    assert page.evaluate("ended") == 1
+
+
+def test_three_of_a_line_at_most(reader: Reader) -> None:
+    """The search shows at most three articles that know a line; the box shows them all."""
+    page = reader.open("")
+    found = page.evaluate(
+        """async () => {
+          const folder = document.querySelector('script[type=module][src]').src;
+          const { recognise, matcher } = await import(new URL('recognise.js', folder));
+          const text = ["NameError: name 's2' is not defined", "wy_fast.py:1: error: operand #1 does"
+            + " not dominate this use", 'x.cu(1): error: identifier "entry" is undefined', "x.cpp:1:1:"
+            + " error: conflicting declaration ‘float tmp_acc0_arr [2]’"].join('\\n');
+          const whole = (await (await matcher()).diagnose(text)).matches.length;
+          return [(await recognise(text)).length, whole, (await recognise('s2')).length];
+        }"""
+    )
+    assert found[0] == 3
+    assert found[1] > 3
+    assert found[2] == 0

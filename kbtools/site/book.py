@@ -116,7 +116,7 @@ class Book(msgspec.Struct, frozen=True, dict=True):
     def changes(self) -> tuple[Change, ...]:
         """Every change of state, the newest first."""
         found = [change for entry in self.entries for change in entry.changes]
-        return tuple(sorted(found, key=lambda one: (-one.day.toordinal(), one.article)))
+        return tuple(sorted(found, key=lambda one: (one.day, one.article), reverse=True))
 
     @cached_property
     def issues(self) -> dict[str, tuple[Entry, ...]]:

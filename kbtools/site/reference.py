@@ -65,7 +65,7 @@ def _walk(
 def _command(words: str, command: click.Command, depth: int) -> str:
     context = click.Context(command, info_name=words)
     usage = " ".join([words, *command.collect_usage_pieces(context)])
-    lines = [f"{'#' * min(depth + 1, 4)} `{words}`", "", text(command.help or ""), ""]
+    lines = [f"{'#' * max(depth, 2)} `{words}`", "", text(command.help or ""), ""]
     lines += ["```sh", usage, "```", ""]
     records = [
         record for p in command.get_params(context) if (record := p.get_help_record(context))
@@ -81,7 +81,8 @@ def _command(words: str, command: click.Command, depth: int) -> str:
 
 def text(said: str) -> str:
     """A help text as Markdown: in it nothing is markup but code between backticks."""
-    said = re.sub(r"\s*\n(?!\n)(?<!\n\n)\s*", " ", said.replace("\b", "").strip())
+    paragraphs = re.split(r"\n\s*\n", said.replace("\b", "").strip())
+    said = "\n\n".join(" ".join(one.split()) for one in paragraphs)
     parts = re.split(r"(`[^`]+`)", said)
     return "".join(
         part

@@ -1,9 +1,11 @@
 // The box for a traceback: what `kbtools diagnose` answers, in the browser.
 
+import { isAffected } from "./affected.js";
 import { FIRST, LANGUAGE, fill, here, make } from "./dom.js";
 import { TOO_LONG, matcher } from "./recognise.js";
+import { tell } from "./you.js";
 
-/** Of the reasons that the matcher gives, where that is not the page's. */
+/** Of what the matcher says would make it surer, where that is not the page's. */
 const REASONS = LANGUAGE === "en" ? null : "en";
 
 /** Makes the form answer. */
@@ -25,13 +27,14 @@ export function mount(form) {
       const { matches, versions } = await diagnose(text);
       if (area.value !== text) return;
       if (!matches.length) {
-        say("kb-none", fill(words.none, { n: articles }));
+        say("kb-none", fill(words.none, { n: articles.length }));
         return;
       }
+      const claims = Object.fromEntries(articles.map((one) => [one.id, one.affected || []]));
       const known = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
       place.replaceChildren(
         make("p", { class: "kb-dim" }, matches.length > 1 ? fill(words.found, { n: matches.length }) : words.one),
-        make("ol", { class: "kb-matches" }, ...matches.map((one) => match(one, words, you, own))),
+        make("ol", { class: "kb-matches" }, ...matches.map((one) => match(one, { words, you, own, versions, claims }))),
         ...(known.length ? [make("p", { class: "kb-dim" }, `${words.versions}: ${known.join(", ")}`)] : []));
     } catch (error) {
       if (area.value === text) say("kb-none", error.name === TOO_LONG ? words["too-long"] : words.failed);
@@ -50,11 +53,13 @@ export function mount(form) {
     });
 }
 
-function match(one, words, you, own) {
-  const kind = { affected: "affected", "not affected": "not-affected", unknown: "unknown" }[one.affected];
+function match(one, { words, you, own, versions, claims }) {
   const [title, summary] = own[one.id] || [one.title, one.summary];
   const theirs = { lang: own[one.id] || LANGUAGE === FIRST ? null : FIRST };
-  const also = one.surer.filter((wish) => wish !== one.because);
+  const answer = make("p", {});
+  const found = isAffected(claims[one.id], toolchain(versions));
+  const unseen = one.affected === "unknown" && found.answer === false; // a log shows not all GPUs
+  tell(answer, unseen ? { answer: "missing", name: "gpus" } : found, you);
   return make("li", { class: one.sure ? "kb-match kb-match--sure" : "kb-match" },
     make("p", { class: "kb-match-head" },
       make("span", { class: "kb-sure" }, one.sure ? words.sure : words.unsure), " ",
@@ -63,13 +68,16 @@ function match(one, words, you, own) {
     make("p", { class: "kb-match-line" },
       make("span", {}, fill(words.line, { n: one.line })), " ",
       make("code", {}, String(one.text || one.signature).slice(0, 400))),
-    make("p", { class: `kb-answer kb-answer--${kind}` },
-      make("strong", {}, you[kind]), " ",
-      make("span", { lang: REASONS }, ...coded(one.because))),
-    also.length
+    claims[one.id].length ? answer : make("p", { class: "kb-answer" }, you.always),
+    one.surer.length
       ? make("div", { class: "kb-surer" }, make("p", {}, `${words.surer}:`),
-          make("ul", { lang: REASONS }, ...also.map((wish) => make("li", {}, ...coded(wish)))))
+          make("ul", { lang: REASONS }, ...one.surer.map((wish) => make("li", {}, ...coded(wish)))))
       : null);
+}
+
+/** The versions that a log shows, as a toolchain; of its GPUs it shows the kind, never how many. */
+function toolchain({ python = null, cuda = null, driver = null, sm = null, ...packages }) {
+  return { python, cuda, driver, gpus: sm ? [{ sm }] : null, packages };
 }
 
 /** A text in which what stands between backticks is code. */

@@ -15,12 +15,12 @@ let worker = null;
 /** Why there is no answer: `TOO_LONG` stands for a text that took too long. */
 export const TOO_LONG = "TooLong";
 
-/** How many articles there are, and `diagnose`, which answers as `kbtools diagnose --json` does. */
+/** The articles of the index, and `diagnose`, which answers as `kbtools diagnose --json` does. */
 export async function matcher() {
   fetching = fetching || fetched();
   fetching.catch(() => { fetching = null; });
   const index = await fetching;
-  return { articles: index.articles.length, diagnose: (text) => diagnose(index, text) };
+  return { articles: index.articles, diagnose: (text) => diagnose(index, text) };
 }
 
 async function fetched() {

@@ -75,7 +75,8 @@ function pick(name, known, words) {
   return { name, input, field };
 }
 
-function tell(place, found, words) {
+/** Shows an answer of `isAffected`, and what it rests on. */
+export function tell(place, found, words) {
   const reasons = { true: "because-affected", false: "because-not", missing: "because-missing" };
   const key = found.why ? `because-${found.why}` : reasons[String(found.answer)];
   const kinds = { true: "affected", false: "not-affected" };

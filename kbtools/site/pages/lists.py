@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from kbtools.article import Role
+from kbtools.matrix import CONTRADICTED, FAILS, WORKS
+from kbtools.site import book as books
 from kbtools.site.book import Book, Entry
 from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.strip import names_of, strip
 from kbtools.site.rendering import cut
 
 NEWEST = 8
@@ -117,10 +120,22 @@ def facet_pages(book: Book, language: str) -> Iterator[tuple[str, bytes]]:
         )
 
 
+def telling(book: Book) -> Entry | None:
+    """The article that shows best what a page is: seen to fail here and not there, most often."""
+    shown = [
+        (sum(one.mark in (FAILS, WORKS) for one in cells), book.by_id[article])
+        for article, cells in book.board.rows
+        if {FAILS, WORKS} <= {one.mark for one in cells}
+        and not any(one.mark == CONTRADICTED for one in cells)
+    ]
+    return max(shown, key=lambda one: one[0])[1] if shown else None
+
+
 def home_page(frame: Frame) -> tuple[str, bytes]:
     """The way in: search first, then what is new, what there is, and how it is verified."""
     book = frame.book
     example = next((e for e in book.entries if e.state.word == "reproduced"), None)
+    sample = telling(book)
     title, tagline = book.config.knowledge_base.name, book.config.site.tagline
     return frame.plain(
         "home.html",
@@ -135,5 +150,8 @@ def home_page(frame: Frame) -> tuple[str, bytes]:
             ("toolchains", len(book.toolchains)),
         ),
         example=cut(example.original.title, 120) if example else "",
+        sample=sample,
+        sample_names=", ".join(names_of(sample)) if sample else "",
+        strip=strip(frame, sample, books.cells(sample, book.toolchains)) if sample else [],
         roles=tuple(Role),
     )

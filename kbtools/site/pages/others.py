@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from posixpath import normpath
+from posixpath import normpath, relpath
 
 from markupsafe import escape
 
 from kbtools import linking, repro
 from kbtools.article import Snippet
 from kbtools.site.book import Book, Entry, download_path, issue_path, prefix
+from kbtools.site.machine import feeds
 from kbtools.site.pages import marks
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import cut, visible
@@ -84,35 +85,51 @@ def issue_pages(book: Book, language: str) -> Iterator[tuple[str, bytes]]:
         )
 
 
+HOW_TO_WRITE = "contributing.md"
+"""Where the root's `CONTRIBUTING.md` stands among the pages of `docs/`."""
+
+
 def docs(book: Book, language: str) -> dict[str, tuple[str, str]]:
-    """The pages of `docs/`: path below it → Markdown, and the language that it is in.
+    """`CONTRIBUTING.md` and the pages of `docs/`: path below it → Markdown, and its language.
 
     `x.zh.md` is the translation of `x.md`.
     """
     folder, first = book.config.root / "docs", book.languages[0]
+    files = {file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob("*.md"))}
     found = {}
-    for file in sorted(folder.rglob("*.md")):
-        if file.suffixes[:-1]:
+    for path, file in ({HOW_TO_WRITE: book.config.root / "CONTRIBUTING.md"} | files).items():
+        if not file.is_file() or file.suffixes[:-1]:
             continue
         own = file.with_suffix(f".{language}.md")
         there = language != first and own.is_file()
         text = (own if there else file).read_text("utf-8")
-        path = file.relative_to(folder).as_posix()
         found[path] = (text, language if there else first)
     return found
 
 
 def guide_page(frame: Frame, pages: dict[str, tuple[str, str]]) -> tuple[str, bytes]:
     """The list of all pages of documentation."""
-    listed = [
-        (frame.here(address_of(path)), heading_of(text, path)) for path, (text, _) in pages.items()
+    words = frame.words
+    written = [
+        (frame.here(address_of(path)), heading_of(text, path), opening_of(text))
+        for path, (text, _) in pages.items()
     ]
-    listed += [
-        (frame.to(f"reference/{name}/"), frame.words(f"guide.{name}"))
+    made = [
+        (frame.to(f"reference/{name}/"), words(f"guide.{name}"), words(f"guide.{name}-about"))
         for name in frame.book.config.site.reference
     ]
-    title = frame.words("guide.title")
-    return frame.plain("guide.html", title, frame.words("guide.lead"), pages=listed)
+    machine = [
+        (frame.to("llms.txt"), "llms.txt", words("guide.texts-about")),
+        (frame.to("api/v1/index.json"), "api/v1/index.json", words("guide.json-about")),
+        (
+            frame.to(feeds.path(frame.book, frame.language)),
+            words("site.feed"),
+            words("guide.feed-about"),
+        ),
+    ]
+    parts = [(words("guide.how"), written), (words("guide.reference"), made)]
+    parts.append((words("site.machine"), machine))
+    return frame.plain("guide.html", words("guide.title"), words("guide.lead"), parts=parts)
 
 
 def address_of(path: str) -> str:
@@ -126,11 +143,21 @@ def heading_of(text: str, path: str) -> str:
     return cut(re.sub(r"[`*]", "", found[1])) if found else Path(path).stem
 
 
+def opening_of(text: str) -> str:
+    """The first sentence of a page's prose, without its links; empty where there is none."""
+    body = re.sub(r"\A.*?^# [^\n]+\n|^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    prose = (" ".join(one.split()) for one in re.split(r"\n\s*\n", body))
+    first = next((one for one in prose if re.match(r"[\w`*\"“《「]", one)), "")
+    sentence = re.match(r".*?(?:[.:](?=\s|$)|[。：]|$)", first)
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", sentence[0] if sentence else "")
+    return plain.replace("**", "").rstrip(":：")
+
+
 def doc_page(book: Book, language: str, path: str, text: str, written: str) -> tuple[str, bytes]:
     """A page of documentation, with the front matter that the theme reads."""
     frame = Frame(book, language, address_of(path))
-    if language != book.languages[0]:
-        text = MARKDOWN_LINK.sub(lambda match: _from_below(book, path, match), text)
+    below = "docs" if path != HOW_TO_WRITE else "."
+    text = MARKDOWN_LINK.sub(lambda match: _moved(frame, path, below, match), text)
     if written != language:
         note = frame.words("site.untranslated", language=frame.name_of(written))
         text = f'<p class="kb-notice">{escape(note)}</p>\n\n{text}'
@@ -141,11 +168,20 @@ def doc_page(book: Book, language: str, path: str, text: str, written: str) -> t
 MARKDOWN_LINK = re.compile(r"(\]\()(?!https?:|mailto:|[#/])([^)\s#]+\.md)")
 
 
-def _from_below(book: Book, path: str, match: re.Match[str]) -> str:
-    """A link of a page that stands one folder deeper than its original, made right again."""
-    target = normpath(f"{path}/../{match[2]}")
-    there = (book.config.root / "docs" / target).is_file()
-    return match[0] if there else f"{match[1]}../{match[2]}"
+def _moved(frame: Frame, path: str, below: str, match: re.Match[str]) -> str:
+    """A link of a page of documentation, which stood `below` the root: where its target is now."""
+    book = frame.book
+    target = normpath(f"{below}/{path}/../{match[2]}")
+    article = book.config.id_pattern.match(target.rpartition("/")[2])
+    if article and article[0] in book.by_id:
+        now = f"{article[0]}.md"
+    elif target == "CONTRIBUTING.md":
+        now = HOW_TO_WRITE
+    elif target.startswith("docs/") and (book.config.root / target).is_file():
+        now = target.removeprefix("docs/")
+    else:
+        return match[0] if frame.language == book.languages[0] else f"{match[1]}../{match[2]}"
+    return match[1] + relpath(now, Path(path).parent.as_posix())
 
 
 def download(book: Book, snippet: Snippet) -> tuple[str, bytes]:
