@@ -87,7 +87,7 @@ def built(root: Path) -> Path:
         if not site.exists():
             for name in ("kb", "evidence", "docs"):
                 shutil.copytree(ROOT / name, root / name)
-            for name in ("kbtools.toml", "toolchains.toml", "mkdocs.yml"):
+            for name in ("kbtools.toml", "toolchains.toml", "mkdocs.yml", "CONTRIBUTING.md"):
                 shutil.copy(ROOT / name, root / name)
             (root / "kbtools").symlink_to(ROOT / "kbtools")  # for the pages of its modules
             done = Base(root, root).kbtools(

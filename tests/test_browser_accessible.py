@@ -38,6 +38,7 @@ def test_no_violation(chromium: Any, our_site: Served, width: int, language: str
         page = one.open(language + kind)
         page.wait_for_load_state("networkidle")
         page.evaluate(SCRIPT)
+        page.add_style_tag(content="* { transition: none !important }")  # a colour half-way is none
         broken = page.evaluate(EVERYTHING)["violations"]
         page.emulate_media(color_scheme="dark")
         broken += page.evaluate(COLOURS)["violations"]
@@ -63,6 +64,7 @@ def test_what_is_not_there(chromium: Any, our_site: Served) -> None:
     one.wrongs.clear()  # of that answer the console speaks, too
     assert page.eval_on_selector("form", "form => form.action") == f"{one.url}search/"
     page.evaluate(SCRIPT)
+    page.add_style_tag(content="* { transition: none !important }")
     assert page.evaluate(EVERYTHING)["violations"] == []
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(COLOURS)["violations"] == []
