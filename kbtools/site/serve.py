@@ -196,6 +196,7 @@ def sources(settings: Config) -> Iterator[Path]:
     yield from settings.articles.glob("*.md")
     yield from settings.evidence.glob("*.jsonl")
     yield from (settings.root / "docs").rglob("*")
+    yield settings.root / "CONTRIBUTING.md"
     yield settings.root / config.FILE
     yield settings.root / "mkdocs.yml"
 
