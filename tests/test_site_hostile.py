@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import hostile
 import pytest
 from bases import Base
+from chromium import Reader, served
 from test_site import prepared
 
 from kbtools import checks, config
@@ -135,3 +138,43 @@ def test_ten_megabytes(new_base: Callable[..., Base]) -> None:
     assert large == {}
     assert "too long to be shown" in files["KB0001.md"].decode()
     assert Path("KB0001/logs.md").as_posix() in files
+
+
+def test_in_a_browser(mean: Base, chromium: Any, tmp_path: Path) -> None:
+    """Nothing of it runs in a browser, in no language: on its pages, as a result, in the boxes."""
+    with served(mean.root / "site", tmp_path / "www") as site:
+        one = Reader(chromium, site)
+        page = one.page
+        for path in ("", "KB0001/", "KB0001/logs/", "articles/", "status/", "zh/KB0001/", "paste/"):
+            one.open(path).wait_for_load_state("networkidle")
+            assert page.evaluate("window.rang") is None, path
+            assert page.locator(".kb-footer").is_visible(), path
+        page.fill("#kb-log", "RuntimeError: the failure\n" + "\n".join(hostile.TAGS))
+        page.click(".kb-go")
+        page.wait_for_selector(".kb-match")
+        page.fill("#kb-log", "".join(f"RuntimeError: the failure {tag}\n" for tag in hostile.TAGS))
+        page.click(".kb-go")
+        page.wait_for_function("document.querySelector('.kb-match-line').textContent.includes('<')")
+        one.open("search/?q=" + quote("script window.rang <img src=x onerror=window.rang=1>"))
+        page.wait_for_selector(".kb-results li a")
+        one.open("KB0001/?q=<script>#<script>")
+        assert page.evaluate("window.rang") is None
+        one.context.close()
+    assert one.wrongs == []
+
+
+def test_ten_megabytes_in_a_box(reader: Reader) -> None:
+    """A log of ten megabytes is answered or refused in a few seconds, and the page stays alive."""
+    page = reader.open("paste/")
+    page.wait_for_load_state("networkidle")
+    page.evaluate(
+        """tail => {
+          const data = new DataTransfer();
+          data.setData('text/plain', '<b>x = &lt; 1.2.3 error: \\n'.repeat(400000) + tail);
+          document.getElementById('kb-log').dispatchEvent(
+            new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+        }""",
+        "error: operand #1 does not dominate this use",
+    )
+    page.wait_for_selector(".kb-match a, .kb-none", timeout=60_000)
+    assert page.evaluate("1 + 1") == 2

@@ -31,6 +31,7 @@ from kbtools.reading import (
     affected_key,
     environment_key,
     fence_keys,
+    fields,
     front_matter,
     snippet_id,
 )
@@ -122,15 +123,15 @@ def kb003_unknown_key(page: Page, config: Config) -> Iterator[Problem]:
     """The front matter has only keys that mean something; a misspelt one would be ignored."""
     form = Translation if page.translates else FrontMatter
     for key in page.matter:
-        known = typing.get_type_hints(form)
+        known = fields(form)
         if key not in known:
             hint = nearest(key, known)
-            if page.translates and key in typing.get_type_hints(FrontMatter):
+            if page.translates and key in fields(FrontMatter):
                 hint = "a translation has id, title and summary; the rest is the original's"
             yield page.problem(page.line_of(key), f"unknown key `{key}`", hint)
         elif key in NESTED and not page.translates:
             value = page.matter[key]
-            inside = typing.get_type_hints(NESTED[key])
+            inside = fields(NESTED[key])
             items = value if isinstance(value, list) else [value]
             for i, item in enumerate(items):
                 at = f"{key}[{i}]" if isinstance(value, list) else key

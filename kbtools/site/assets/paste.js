@@ -8,6 +8,9 @@ import { tell } from "./you.js";
 /** Of what the matcher says would make it surer, where that is not the page's. */
 const REASONS = LANGUAGE === "en" ? null : "en";
 
+/** Characters that the field shows: a browser takes long to set more, the matcher does not. */
+const SHOWN = 20000;
+
 /** Makes the form answer. */
 export function mount(form) {
   const words = JSON.parse(form.dataset.paste);
@@ -18,14 +21,17 @@ export function mount(form) {
   const example = form.querySelector(".kb-example");
   const say = (kind, text) => place.replaceChildren(make("p", { class: kind }, text));
 
+  let pasted = null; // a text of which the field shows only a part
+
   const answer = async () => {
-    const text = area.value;
+    const text = pasted || area.value;
+    const shown = area.value;
     if (!text.trim()) return;
     say("kb-dim", words.working);
     try {
       const { articles, diagnose } = await matcher();
       const { matches, versions } = await diagnose(text);
-      if (area.value !== text) return;
+      if (area.value !== shown) return;
       if (!matches.length) {
         say("kb-none", fill(words.none, { n: articles.length }));
         return;
@@ -37,7 +43,7 @@ export function mount(form) {
         make("ol", { class: "kb-matches" }, ...matches.map((one) => match(one, { words, you, own, versions, claims }))),
         ...(known.length ? [make("p", { class: "kb-dim" }, `${words.versions}: ${known.join(", ")}`)] : []));
     } catch (error) {
-      if (area.value === text) say("kb-none", error.name === TOO_LONG ? words["too-long"] : words.failed);
+      if (area.value === shown) say("kb-none", error.name === TOO_LONG ? words["too-long"] : words.failed);
     }
   };
 
@@ -45,10 +51,20 @@ export function mount(form) {
     event.preventDefault();
     answer();
   });
-  area.addEventListener("paste", () => setTimeout(answer, 0));
+  area.addEventListener("paste", (event) => {
+    const text = event.clipboardData ? event.clipboardData.getData("text/plain") : "";
+    if (text.length > SHOWN) {
+      event.preventDefault();
+      pasted = text;
+      area.value = `${text.slice(0, SHOWN / 2)}\n\n…\n\n${text.slice(-SHOWN / 2)}`;
+    }
+    setTimeout(answer, 0);
+  });
+  area.addEventListener("input", () => { pasted = null; });
   if (example)
     example.addEventListener("click", () => {
       area.value = example.dataset.example;
+      pasted = null;
       answer();
     });
 }
