@@ -133,8 +133,17 @@ def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Pa
         for name in ("sitemap.xml", "sitemap.xml.gz"):
             (into / name).unlink(missing_ok=True)
     if not dirty:
-        shutil.copytree(folders.files, into, dirs_exist_ok=True)
+        shutil.copytree(folders.files, into, copy_function=_link, dirs_exist_ok=True)
     return into
+
+
+def _link(source: str, target: str) -> None:
+    """A second name for a finished file, which is replaced, never changed; else a copy of it."""
+    try:
+        Path(target).unlink(missing_ok=True)
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def _complaints(said: str) -> str:

@@ -22,6 +22,7 @@ def write(files: dict[str, bytes], folder: Path) -> list[Path]:
         file = folder / name
         if not (file.is_file() and file.read_bytes() == content):
             file.parent.mkdir(parents=True, exist_ok=True)
+            file.unlink(missing_ok=True)  # a site may hold the old one by another name
             file.write_bytes(content)
             changed.append(file)
     for file in sorted(folder.rglob("*"), reverse=True):
