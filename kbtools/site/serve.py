@@ -26,6 +26,8 @@ from kbtools.site.machine.texts import address
 Stamps = dict[Path, tuple[int, int]]
 POLL = 0.1
 """Seconds between two looks at the files."""
+SETTLE = 0.03
+"""Seconds that the files must stay as they are."""
 QUIET = 3.0
 """Seconds without a change before the search index is made again."""
 
@@ -56,6 +58,10 @@ class Live:
         indexed = False
         while not stop.is_set():
             now = stamps(self._config)
+            while now != seen and not stop.wait(SETTLE):  # an editor may empty a file, then fill it
+                before, now = now, stamps(self._config)
+                if now == before:
+                    break
             changed = {file for file in now.keys() | seen.keys() if now.get(file) != seen.get(file)}
             if changed:
                 seen, last, indexed = now, time.monotonic(), False
