@@ -17,7 +17,7 @@ from bases import KBTOOLS, Base, Finished, fence
 from kbtools import checks, config
 from kbtools.cli import main
 from kbtools.config import Unreadable
-from kbtools.site import build, searching
+from kbtools.site import build, generate, searching
 
 pytest.importorskip("material")
 pytest.importorskip("pagefind_bin_extended")
@@ -107,6 +107,22 @@ def test_only_what_changed_is_written(built: Base) -> None:
         build.generate(checks.load(settings), main)
     assert "KB0002.md" in changed
     assert not any("KB0001" in name for name in changed)
+
+
+def test_a_folder_holds_what_is_generated(tmp_path: Path) -> None:
+    """What is no longer generated goes, with its folders; a file may become a folder and back."""
+    first = {"a/b/c.md": b"1", "a/d.md": b"2", "e": b"3"}
+    second = {"a/d.md": b"2", "e/f.md": b"3"}
+    for files, changed in ((first, [*first]), (second, ["e/f.md"]), (first, ["a/b/c.md", "e"])):
+        written = generate.write(files, tmp_path / "made")
+        assert [one.relative_to(tmp_path / "made").as_posix() for one in written] == changed
+        there = {
+            one.relative_to(tmp_path / "made").as_posix(): one.read_bytes()
+            for one in (tmp_path / "made").rglob("*")
+            if one.is_file()
+        }
+        assert there == files
+        assert all(any(one.iterdir()) for one in (tmp_path / "made").rglob("*") if one.is_dir())
 
 
 def test_each_step_alone(built: Base) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,19 +18,29 @@ from kbtools.site.pages.logs import logs_page
 
 def write(files: dict[str, bytes], folder: Path) -> list[Path]:
     """Makes a folder hold these files and no others; those that changed."""
-    changed = []
+    there = {
+        f"{where}/{name}".removeprefix(f"{folder}/")
+        for where, _, names in os.walk(folder)
+        for name in names
+    }
+    gone = there - files.keys()
+    for name in gone:
+        (folder / name).unlink()
+    for where, _, _ in os.walk(folder, topdown=False) if gone else ():
+        if not os.listdir(where):  # noqa: PTH208
+            Path(where).rmdir()
+    changed, made = [], set[Path]()
     for name, content in files.items():
         file = folder / name
-        if not (file.is_file() and file.read_bytes() == content):
+        if name in there:
+            if file.read_bytes() == content:
+                continue
+            file.unlink()  # a site may hold the old one by another name
+        if file.parent not in made:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.unlink(missing_ok=True)  # a site may hold the old one by another name
-            file.write_bytes(content)
-            changed.append(file)
-    for file in sorted(folder.rglob("*"), reverse=True):
-        if file.is_dir() and not any(file.iterdir()):
-            file.rmdir()
-        elif file.is_file() and file.relative_to(folder).as_posix() not in files:
-            file.unlink()
+            made.add(file.parent)
+        file.write_bytes(content)
+        changed.append(file)
     return changed
 
 
