@@ -57,7 +57,7 @@ def test_every_problem_is_named_at_once(base: Config) -> None:
     )
     said = refusal(base).splitlines()
     file = base.root / environments.FILE
-    assert said[0].startswith(f"{file}:1: one: unknown key `pakages`; there are: before, ")
+    assert said[0].startswith(f"{file}:1: one: unknown key `pakages`; there are: articles, ")
     assert said[1] == f"{file}:5: two: missing required field `python`"
     assert said[2].startswith(f"{file}:8: three.packages[1]: `torch=2.5` is no requirement: ")
     assert said[3].startswith(f"{file}:8: three.before[0]: `???` is no requirement: ")

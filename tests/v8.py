@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,14 @@ class Browser:
     """A matcher as the page has it, with the index as the site publishes it."""
 
     def __init__(self, index: Index) -> None:
-        self._engine = MiniRacer()
-        self._engine.eval(scripts())
+        # in a thread of its own: where a browser test has run, this one has an event loop, and
+        # the engine would want to be awaited
+        self._thread = ThreadPoolExecutor(1)
+        self._engine = self._thread.submit(MiniRacer).result()
+        self.eval(scripts())
         published = msgspec.json.encode(index).decode()
-        self._engine.eval(f"const matcher = KBMatch.load(JSON.parse({json.dumps(published)})); 0")
-        self._engine.eval("let log = ''; 0")
+        self.eval(f"const matcher = KBMatch.load(JSON.parse({json.dumps(published)})); 0")
+        self.eval("let log = ''; 0")
 
     def diagnose(self, text: str) -> Any:
         """What the page is told of a log, as JSON has it."""
@@ -52,4 +56,4 @@ class Browser:
 
     def eval(self, code: str, seconds: float = 60) -> Any:
         """The value of an expression in the scripts' own scope."""
-        return self._engine.eval(code, timeout_sec=seconds)
+        return self._thread.submit(self._engine.eval, code, timeout_sec=seconds).result()
