@@ -1,4 +1,7 @@
-"""Templates → HTML that may stand in a page of Markdown: escaped, cut, on a line of its own."""
+"""Templates → HTML that may stand in a page of Markdown: escaped, cut, on a line of its own.
+
+A template is compiled once for each language: the site's own words are constants in it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+
+from kbtools.site import words
 
 SHORT, LONG = 300, 2000
 """Characters shown of a field in a list, and on a page of its own."""
@@ -54,8 +59,9 @@ def attribute_json(value: object) -> str:
 
 
 @cache
-def environment() -> Environment:
-    """The templates: everything is escaped, a name that is not there is an error."""
+def environment(language: str) -> Environment:
+    """The templates in a language: everything is escaped, a name that is not there is an error."""
+    own = words.of(language)
     made = Environment(
         loader=PackageLoader("kbtools.site", "templates"),
         autoescape=True,
@@ -70,13 +76,16 @@ def environment() -> Environment:
         "json": attribute_json,
         "flat": flat,
         "code": with_code,
+        "words": own,
+        "words_of": own.part,
+        "one_of": lambda word, kind: own.one_of(kind, word),
     }
     return made
 
 
-def render(template: str, /, **values: Any) -> str:
+def render(language: str, template: str, /, **values: Any) -> str:
     """The HTML of a template as one line, which no rule of Markdown can take apart."""
-    return one_line(environment().get_template(template).render(values))
+    return one_line(environment(language).get_template(template).render(values))
 
 
 def one_line(html: str) -> str:

@@ -12,7 +12,7 @@ from kbtools.site.book import Entry, download_path, identity_of, issue_path
 from kbtools.site.pages import marks, prose
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.strip import names_of, strip
-from kbtools.site.rendering import LONG, cut, render
+from kbtools.site.rendering import LONG, cut
 from kbtools.starting import slug
 from kbtools.toolchain import MACHINE
 
@@ -69,10 +69,8 @@ def fold(frame: Frame, entry: Entry, cells: tuple[Cell, ...]) -> str:
     """All that a reader in a hurry needs: is it mine, am I affected, what helps, was it tried."""
     text, matter = entry.text(frame.language), entry.article.matter
     by_id = frame.book.by_id
-    return render(
+    return frame.html(
         "fold.html",
-        frame=frame,
-        words=frame.words,
         entry=entry,
         matter=matter,
         title=cut(text.title),
@@ -150,10 +148,8 @@ def first_fix(entry: Entry) -> tuple[str, str]:
 
 def bar(frame: Frame, entry: Entry, snippet: Snippet) -> str:
     """What stands above a snippet: its role, what was seen of it, how to run it oneself."""
-    return render(
+    return frame.html(
         "bar.html",
-        frame=frame,
-        words=frame.words,
         snippet=snippet,
         marks=marks.counted(frame, entry.of(snippet.id)),
         needs=needs(frame, snippet),
@@ -189,10 +185,8 @@ def evidence(frame: Frame, entry: Entry) -> str:
         row["day"] = max(row["day"], one.row.when)  # type: ignore[call-overload]
     position = {identity_of(one): i for i, one in enumerate(frame.book.toolchains)}
     ordered = sorted(rows.items(), key=lambda item: position.get(item[0], len(position)))
-    return render(
+    return frame.html(
         "evidence.html",
-        frame=frame,
-        words=frame.words,
         entry=entry,
         columns=columns,
         rows=[row for _, row in ordered],
@@ -209,17 +203,15 @@ def upstream(frame: Frame, entry: Entry) -> str:
         )
         for one in entry.article.matter.upstream
     ]
-    return render("upstream.html", frame=frame, words=frame.words, threads=threads)
+    return frame.html("upstream.html", threads=threads)
 
 
 def link(frame: Frame, entry: Entry) -> str:
     """How to point to this page."""
     own, matter = frame.book.config.knowledge_base, entry.article.matter
     language = "" if frame.language == frame.book.languages[0] else frame.language
-    return render(
+    return frame.html(
         "link.html",
-        frame=frame,
-        words=frame.words,
         entry=entry,
         ways={
             "url": linking.url(entry.id, own.url, language),

@@ -86,11 +86,15 @@ class Frame(msgspec.Struct, frozen=True):
         lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in matter.items()]
         return self.file, "\n".join(["---", *lines, "---", "", body]).encode()
 
+    def html(self, template: str, /, **values: object) -> str:
+        """A template in the page's language, which knows the frame as `frame`."""
+        return render(self.language, template, frame=self, **values)
+
     def plain(
         self, template: str, title: str, about: str = "", /, **values: object
     ) -> tuple[str, bytes]:
         """A page that is one template and no text to be searched."""
-        html = render(template, frame=self, words=self.words, title=title, about=about, **values)
+        html = self.html(template, title=title, about=about, **values)
         return self.page(
             title, f'<div class="kb-page" data-pagefind-ignore="all">{html}</div>\n', about=about
         )
