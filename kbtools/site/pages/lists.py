@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
+from markupsafe import Markup
 
 from kbtools.article import Role
 from kbtools.matrix import CONTRADICTED, FAILS, WORKS
@@ -67,22 +68,17 @@ def label_of(frame: Frame, kind: str, value: str) -> str:
     return cut(frame.words.one_of(kind, value), 80)
 
 
-def rows(frame: Frame, entries: Iterable[Entry]) -> list[dict[str, object]]:
-    """What a list shows of each article, and what its filters ask."""
-    return [
-        {
-            "entry": entry,
-            "title": cut(entry.text(frame.language).title),
-            "summary": cut(entry.text(frame.language).summary),
-            "language": entry.text(frame.language).language,
-            "matter": entry.article.matter,
-            "facets": {
-                kind: [frame.slug(value) for value in values]
-                for kind, values in values_of(frame.book, entry).items()
-            },
-        }
-        for entry in entries
-    ]
+def row(frame: Frame, entry: Entry, *, filtered: bool) -> Markup:
+    """What a list shows of an article, and what filters ask of it where there are any."""
+    facets = values_of(frame.book, entry) if filtered else {}
+    html = frame.html(
+        "row.html",
+        entry=entry,
+        text=entry.text(frame.language),
+        matter=entry.article.matter,
+        facets={kind: [frame.slug(value) for value in values] for kind, values in facets.items()},
+    )
+    return Markup(html)
 
 
 def index_page(frame: Frame) -> tuple[str, bytes]:
@@ -93,7 +89,7 @@ def index_page(frame: Frame) -> tuple[str, bytes]:
         frame.words("index.title"),
         frame.words("index.lead", n=len(entries)),
         facets=facets(frame),
-        rows=rows(frame, entries),
+        rows=[row(frame, entry, filtered=True) for entry in entries],
         chosen=("", ""),
     )
 
@@ -106,6 +102,8 @@ def facet_pages(book: Book, language: str) -> Iterator[tuple[str, bytes]]:
             for value in dict.fromkeys(values):
                 chosen.setdefault((kind, value), []).append(entry)
     known = facets(Frame(book, language, "articles/"))
+    any_of_them = Frame(book, language, "by/kind/value/")  # of the same depth, so of the same links
+    rows = {one.id: row(any_of_them, one, filtered=False) for one in book.entries}
     for (kind, value), entries in chosen.items():
         frame = Frame(book, language, f"by/{kind}/{Frame.slug(value)}/")
         shown = label_of(frame, kind, value)
@@ -115,7 +113,7 @@ def facet_pages(book: Book, language: str) -> Iterator[tuple[str, bytes]]:
             title,
             frame.words("index.shown", n=len(entries), all=len(book.entries)),
             facets=known,
-            rows=rows(frame, entries),
+            rows=[rows[entry.id] for entry in entries],
             chosen=(kind, value),
         )
 

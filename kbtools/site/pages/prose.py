@@ -29,6 +29,8 @@ LINK = re.compile(
     r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
     r"|(?P<special>[<&\[\]{}`])"
 )
+IN_LINK = re.compile(r"[\\<&\[\]{}`/]")
+"""What stands in all that `LINK` finds; most paragraphs are done when it is not there."""
 TICKS = re.compile("`+")
 ACTS = re.compile(r"[^\w\s.,;/=+-]|_")
 """What Markdown might act on within code."""
@@ -103,8 +105,10 @@ def text(frame: Frame, prose: str) -> str:
     for is_code, part in spans(visible(prose)):
         if is_code:
             parts.append(f"<code>{inert(part)}</code>")
-        else:
+        elif IN_LINK.search(part):
             parts.append(LINK.sub(lambda match: _linked(frame, match), part))
+        else:
+            parts.append(part)
     return linked_ids(frame, "".join(parts))
 
 
