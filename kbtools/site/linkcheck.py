@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -15,13 +16,17 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
 
-# What holds nothing of interest: text, the end of an element, the colours of code. Here and below
+# A tag, after what holds nothing of interest: text, the end of an element, a tag none of whose
+# attributes leads anywhere or can be led to. A `>` within quotes ends no tag. Here and below
 # nothing is gone back over (`++`), so that no page takes longer than its length.
-NOTHING = re.compile(
-    r"""(?:[^<]++|</[a-z][^<>]*+>|<span(?: class="[\w -]*+")?>)*+""", re.IGNORECASE
+NEXT = re.compile(
+    r"""(?:[^<]++|</[a-z][^<>]*+>
+      |<(?!script|style)[a-z][a-z0-9]*+
+        (?:[ ](?!(?:id|name|href|src|srcset|poster|data|action)[= >])[a-z-]++(?:="[^"]*+")?+)*+/?>
+    )*+
+    (?:<([a-z][\w:-]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>)?+""",
+    re.IGNORECASE | re.VERBOSE,
 )
-# a `>` within quotes ends no tag
-TAG = re.compile(r"""<([a-z][\w:-]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>""", re.IGNORECASE)
 OPENS = re.compile("<[a-z]", re.IGNORECASE)
 RAW = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in ("script", "style")}
 """Elements whose content is no markup, and what ends it."""
@@ -63,7 +68,11 @@ def check(site: Path, url: str = "") -> tuple[Broken, ...]:
     `url` is where the site will be, as far as that is known: addresses that begin with it are
     its own, and its path is that of the page for what is not found.
     """
-    files = {file.relative_to(site).as_posix() for file in site.rglob("*") if file.is_file()}
+    files = {
+        f"{folder}/{name}".removeprefix(f"{site}/")
+        for folder, _, names in os.walk(site)
+        for name in names
+    }
     anchors: dict[str, frozenset[str]] = {}
     wanted: list[tuple[str, str, str, str]] = []
     broken: list[Broken] = []
@@ -76,8 +85,12 @@ def check(site: Path, url: str = "") -> tuple[Broken, ...]:
             found = Found(frozenset(), frozenset(_in_css((site / name).read_text("utf-8"))))
         else:
             continue
+        folder = dirname(name)
         for address, loaded in found.addresses:
-            target, fragment, why = resolve(name, address, loaded)
+            if address.startswith("#"):
+                target, fragment, why = name, unquote(address[1:]), ""
+            else:
+                target, fragment, why = resolve(name, folder, address, loaded)
             if why:
                 broken.append(Broken(name, address, why))
             elif fragment and target:
@@ -115,19 +128,16 @@ def _take(tag: str, text: str) -> tuple[tuple[str, ...], tuple[tuple[str, bool],
 def _tags(html: str) -> Iterator[tuple[str, str]]:
     """The tags that open an element, and their attributes; what a browser takes for text is not."""
     at = 0
-    while True:
-        nothing = NOTHING.match(html, at)
-        at = nothing.end() if nothing else at
-        if at >= len(html):
-            return
-        found = TAG.match(html, at)
-        if found:
-            name, at = found[1].lower(), found.end()
+    while found := NEXT.match(html, at):
+        name, at = (found[1] or "").lower(), found.end()
+        if name:
             if found[2]:
                 yield name, found[2]
             if name in RAW:
                 end = RAW[name].search(html, at)
                 at = end.start() if end else len(html)
+        elif at == len(html):
+            return
         elif html.startswith("<!--", at):
             end_of_comment = html.find("-->", at)
             at = end_of_comment + 3 if end_of_comment >= 0 else len(html)
@@ -157,27 +167,45 @@ def _in_css(text: str) -> Iterator[tuple[str, bool]]:
             yield one or two, True
 
 
-Resolver = Callable[[str, str, bool], tuple[str, str, str]]
+Resolver = Callable[[str, str, str, bool], tuple[str, str, str]]
 
 
 def _resolver(files: set[str], url: str) -> Resolver:
-    """From page, address and whether it is loaded: the file, the fragment, or why there is none."""
+    """From page, its folder, address and whether it is loaded: file, fragment, why there is none.
+
+    An address that climbs is looked up from where it has climbed to: what the pages of a site have
+    in common is looked up once.
+    """
     root = urlsplit(url).path.rstrip("/") + "/"
     known: dict[tuple[str, str, bool], tuple[str, str, str]] = {}
 
-    def resolve(page: str, address: str, loaded: bool) -> tuple[str, str, str]:
-        folder = dirname(page)
-        key = (page if address[:1] in "#?" or page == NOT_FOUND else folder, address, loaded)
+    def resolve(page: str, folder: str, address: str, loaded: bool) -> tuple[str, str, str]:
+        address = address.strip()
+        if not address or address[0] in "#?":
+            return page, unquote(address.partition("#")[2]), ""
+        if page == NOT_FOUND:
+            return _resolve(files, url, root, "", address, loaded, anywhere=True)
+        while folder and address.startswith("../") and address[3:4] != "/":
+            folder, address = dirname(folder), address[3:]
+        key = (folder, address, loaded)
         if key not in known:
-            known[key] = _resolve(files, url, root, page, address, loaded)
+            known[key] = _resolve(files, url, root, folder, address, loaded)
         return known[key]
 
     return resolve
 
 
 def _resolve(
-    files: set[str], url: str, root: str, page: str, address: str, loaded: bool
+    files: set[str],
+    url: str,
+    root: str,
+    folder: str,
+    address: str,
+    loaded: bool,
+    *,
+    anywhere: bool = False,
 ) -> tuple[str, str, str]:
+    """`anywhere`: the page is served for any address."""
     try:
         parts = _split(address)
     except ValueError as error:
@@ -191,17 +219,15 @@ def _resolve(
         return "", "", f"an address must not begin with `{parts.scheme}:`"
     if parts.scheme or parts.netloc:
         return "", "", "loaded from another origin" if loaded else ""
-    path = unquote(parts.path)
+    path = unquote(parts.path) or "./"
     if path.startswith("/"):
         path = normpath(path) + "/" * (path.endswith(("/", "/.")) and normpath(path) != "/")
-        if page != NOT_FOUND:
+        if not anywhere:
             return "", "", "not relative: it would break under another base path"
         if not path.startswith(root):
             return "", "", f"outside of the site, whose path is {root}"
         return _file(files, path[len(root) :], parts.fragment)
-    if not path:
-        return page, unquote(parts.fragment), ""
-    whole = normpath(f"{dirname(page) or '.'}/{path}")
+    whole = normpath(f"{folder or '.'}/{path}")
     if whole.startswith(".."):
         return "", "", "outside of the site"
     slash = "/" if path.endswith(("/", "/.", "/..")) or path in (".", "..") else ""
