@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from kbtools import evidence
@@ -53,7 +55,11 @@ def judged(article: Article, rows: tuple[Row, ...]) -> tuple[Seen, ...]:
 
 def state_of(article: Article, config: Config) -> State:
     """The state of an article."""
-    found = seen(article, config)
+    return state_from(article, seen(article, config))
+
+
+def state_from(article: Article, found: Sequence[Seen]) -> State:
+    """The state that follows from what was seen, or from a part of it."""
     names = {one.verdict.name for one in found}
     red = sum(one.verdict.colour == "red" for one in found)
     if article.matter.retired:

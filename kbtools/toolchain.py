@@ -7,7 +7,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from fnmatch import fnmatch
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -37,14 +37,7 @@ class Ptxas(msgspec.Struct, frozen=True):
     source: str
 
 
-@lru_cache(10_000)
-def _identity(known: bytes) -> str:
-    """The digest of what a toolchain is, worked out once: thousands of rows ask for it."""
-    both = msgspec.msgpack.decode(known)
-    return hashlib.sha256(json.dumps(both, sort_keys=True).encode()).hexdigest()
-
-
-class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True):
+class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """What is installed, and which GPU is there, as read off an interpreter."""
 
     python: str
@@ -67,7 +60,7 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True):
         """Compute capability of the first GPU, as in `9.0`."""
         return self.gpus[0].sm if self.gpus else None
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Equal for two toolchains on which a run means the same.
 
@@ -106,6 +99,13 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True):
             found = getattr(self, name)
             return str(found) if found else None
         return self.packages.get(canonicalize_name(name))
+
+
+@lru_cache(10_000)
+def _identity(known: bytes) -> str:
+    """The digest of what a toolchain is, worked out once: thousands of rows are of the same."""
+    both = msgspec.msgpack.decode(known)
+    return hashlib.sha256(json.dumps(both, sort_keys=True).encode()).hexdigest()
 
 
 class Missing(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import msgspec
 
@@ -13,10 +13,9 @@ from kbtools.article import SUFFIX, Article, Snippet
 from kbtools.checks import Base
 from kbtools.config import Config
 from kbtools.evidence import Row
-from kbtools.judging import Name
 from kbtools.matrix import Cell, Matrix, cell, order
 from kbtools.reading import Page
-from kbtools.state import Seen, State, seen
+from kbtools.state import Seen, State, seen, state_from
 from kbtools.toolchain import Toolchain
 
 LIMIT = 2000
@@ -75,7 +74,7 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
         """Identity of a toolchain → what was seen there."""
         found: dict[str, list[Seen]] = {}
         for one in self.seen:
-            found.setdefault(identity_of(one.row.toolchain), []).append(one)
+            found.setdefault(one.row.toolchain.identity, []).append(one)
         return {identity: tuple(here) for identity, here in found.items()}
 
     @property
@@ -194,28 +193,7 @@ def board_of(entries: Sequence[Entry]) -> Matrix:
 def cells(entry: Entry, toolchains: Iterable[Toolchain]) -> tuple[Cell, ...]:
     """What is known of an article on each of these toolchains."""
     here = entry.by_toolchain
-    return tuple(cell(entry.article, one, here.get(identity_of(one), ())) for one in toolchains)
-
-
-def state_from(article: Article, found: Iterable[Seen]) -> State:
-    """The state that follows from what was seen; of all of it, the same as `state.state_of`."""
-    known = tuple(found)
-    names = {one.verdict.name for one in known}
-    red = sum(one.verdict.colour == "red" for one in known)
-    if article.matter.retired:
-        word = "retired"
-    elif red:
-        word = "contradicted"
-    else:
-        ranks = (Name.REPRODUCED, Name.RESOLVED, Name.HOLDS)
-        word = next((str(name) for name in ranks if name in names), "not run")
-    return State(
-        word=word,
-        green=sum(one.verdict.colour == "green" for one in known),
-        red=red,
-        not_run=len(article.snippets) - len({one.snippet.id for one in known}),
-        toolchains=len({identity_of(one.row.toolchain) for one in known}),
-    )
+    return tuple(cell(entry.article, one, here.get(one.identity, ())) for one in toolchains)
 
 
 def changes_of(article: Article, found: Iterable[Seen]) -> tuple[Change, ...]:
@@ -244,16 +222,6 @@ def changes_of(article: Article, found: Iterable[Seen]) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def identity_of(toolchain: Toolchain) -> str:
-    """Its `identity`, worked out once: every mark of a page asks for it."""
-    return _identity(msgspec.msgpack.encode(toolchain))
-
-
-@lru_cache(maxsize=10_000)
-def _identity(toolchain: bytes) -> str:
-    return msgspec.msgpack.decode(toolchain, type=Toolchain).identity
-
-
 def day(row: Row) -> datetime.date:
     """When a row was seen, in UTC."""
     return row.when.astimezone(datetime.UTC).date()
@@ -279,7 +247,7 @@ def logs_path(book: Book, one: Seen, language: str) -> str:
 
 def anchor(one: Seen) -> str:
     """Of one run on the page of its article's logs; the same as long as its evidence stands."""
-    return f"{one.snippet.id}-{identity_of(one.row.toolchain)[:10]}"
+    return f"{one.snippet.id}-{one.row.toolchain.identity[:10]}"
 
 
 def download_path(snippet: Snippet) -> str:

@@ -29,18 +29,21 @@ def write(files: dict[str, bytes], folder: Path) -> list[Path]:
     for where, _, _ in os.walk(folder, topdown=False) if gone else ():
         if not os.listdir(where):  # noqa: PTH208
             Path(where).rmdir()
-    changed, made = [], set[Path]()
+    changed, made = [], set[str]()
     for name, content in files.items():
-        file = folder / name
+        file = f"{folder}/{name}"  # thousands of them: a `Path` costs as much as the file
         if name in there:
-            if file.read_bytes() == content:
-                continue
-            file.unlink()  # a site may hold the old one by another name
-        if file.parent not in made:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            made.add(file.parent)
-        file.write_bytes(content)
-        changed.append(file)
+            with open(file, "rb") as old:  # noqa: PTH123
+                if old.read() == content:
+                    continue
+            os.unlink(file)  # noqa: PTH108 - a site may hold the old one by another name
+        parent = file.rpartition("/")[0]
+        if parent not in made:
+            os.makedirs(parent, exist_ok=True)  # noqa: PTH103
+            made.add(parent)
+        with open(file, "wb") as fresh:  # noqa: PTH123
+            fresh.write(content)
+        changed.append(Path(file))
     return changed
 
 

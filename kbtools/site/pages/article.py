@@ -8,7 +8,7 @@ from kbtools import linking
 from kbtools.article import Role, Snippet
 from kbtools.matrix import Cell
 from kbtools.reading import Fence, Heading, Page
-from kbtools.site.book import Entry, download_path, identity_of, issue_path
+from kbtools.site.book import Entry, download_path, issue_path
 from kbtools.site.pages import marks, prose
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.strip import names_of, strip
@@ -177,13 +177,13 @@ def evidence(frame: Frame, entry: Entry) -> str:
     for one in entry.seen:
         toolchain = one.row.toolchain
         row = rows.setdefault(
-            identity_of(toolchain),
+            toolchain.identity,
             {"toolchain": toolchain, "cells": {}, "day": one.row.when, "targets": set()},
         )
         row["cells"][one.snippet.id] = marks.of_run(frame, one)  # type: ignore[index]
         row["targets"] |= set(one.row.outcome.targets)  # type: ignore[operator]
         row["day"] = max(row["day"], one.row.when)  # type: ignore[call-overload]
-    position = {identity_of(one): i for i, one in enumerate(frame.book.toolchains)}
+    position = {one.identity: i for i, one in enumerate(frame.book.toolchains)}
     ordered = sorted(rows.items(), key=lambda item: position.get(item[0], len(position)))
     return frame.html(
         "evidence.html",

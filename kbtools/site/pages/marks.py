@@ -8,7 +8,7 @@ import msgspec
 
 from kbtools.judging import GREEN, RED, Name
 from kbtools.matrix import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
-from kbtools.site.book import Entry, identity_of, logs_path
+from kbtools.site.book import Entry, logs_path
 from kbtools.site.pages.frame import Frame
 from kbtools.state import Seen
 from kbtools.toolchain import Toolchain
@@ -63,7 +63,7 @@ def of_cell(frame: Frame, entry: Entry, found: Cell, toolchain: Toolchain) -> Ma
 
 def telling(entry: Entry, found: Cell, toolchain: Toolchain) -> Seen | None:
     """The run on a toolchain that its cell speaks of, or any other run there."""
-    here = entry.by_toolchain.get(identity_of(toolchain), ())
+    here = entry.by_toolchain.get(toolchain.identity, ())
     wanted = {FAILS: "reproduced", WORKS: "resolved"}.get(found.mark, "")
     return next(
         (
