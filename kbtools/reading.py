@@ -31,6 +31,8 @@ from kbtools.article import (
 from kbtools.config import Config, Unreadable
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+QUOTED = re.compile(r"""["'\\]|[^ -~]""")
+"""In what follows a fence: what makes it more than words between blanks."""
 ROLES = tuple(str(role) for role in Role)
 
 
@@ -146,11 +148,17 @@ def read(path: Path, config: Config) -> Page:
         text = path.read_text("utf-8-sig")  # a byte order mark is no part of the text
     except (OSError, UnicodeDecodeError) as error:
         raise Unreadable(f"{path}: {error}") from error
+    return take_apart(text, _shown(path, config.root), config)
+
+
+def _shown(path: Path, root: Path) -> str:
+    """A path relative to the root of the knowledge base, if it is below it."""
+    if path.is_relative_to(root) and ".." not in path.parts:
+        return path.relative_to(root).as_posix()
     try:
-        shown = path.resolve().relative_to(config.root.resolve()).as_posix()
+        return path.resolve().relative_to(root.resolve()).as_posix()
     except ValueError:
-        shown = path.as_posix()
-    return take_apart(text, shown, config)
+        return path.as_posix()
 
 
 def take_apart(text: str, path: str, config: Config) -> Page:
@@ -190,8 +198,10 @@ def _front_matter(
     places: dict[str, int] = {}
     broken: list[Wrong] = []
     try:
-        _walk(yaml.compose(text, Loader=Loader), "", places, broken)
-        value = yaml.load(text, Loader=Loader)
+        loader = Loader(text)
+        node = loader.get_single_node()  # read once, for its places and for its values
+        _walk(node, "", places, broken)
+        value = loader.construct_document(node) if node else None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # ValueError: a day such as 2026-02-30; RecursionError: an alias of what it stands in
         return {}, places, (_not_yaml(error, text),), end + 1
@@ -231,7 +241,8 @@ def _walk(node: yaml.Node | None, at: str, places: dict[str, int], broken: list[
 def _fence(token: typing.Any) -> Fence:
     start, end = token.map
     try:
-        words = tuple(shlex.split(token.info))
+        split = shlex.split if QUOTED.search(token.info) else str.split
+        words = tuple(split(token.info))
     except ValueError:
         words = tuple(token.info.split())
     return Fence(
@@ -259,10 +270,10 @@ def convert(
     wrong: list[tuple[str, str]] = []
     for name, kind in fields(form).items():
         if name in raw:
-            found = [(name + path, why) for path, why in _errors(raw[name], kind, strict)]
-            if not found:
+            try:
                 values[name] = msgspec.convert(raw[name], kind, strict=strict)
-            wrong += found
+            except msgspec.ValidationError:
+                wrong += [(name + path, why) for path, why in _errors(raw[name], kind, strict)]
     return values, wrong
 
 

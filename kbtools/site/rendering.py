@@ -5,12 +5,13 @@ A template is compiled once for each language: the site's own words are constant
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 from typing import Any
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.runtime import Macro
 from markupsafe import Markup, escape
 
 from kbtools.site import words
@@ -25,6 +26,8 @@ CONTROL = re.compile(
 
 def visible(text: str) -> str:
     """A text without characters that act: control codes and changes of direction are shown as �."""
+    if text.replace("\n", "").isprintable():  # as most are; much faster than the search
+        return text
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
@@ -55,12 +58,15 @@ def flat(text: str) -> Markup:
 
 def attribute_json(value: object) -> str:
     """A value as JSON, to be escaped like any other attribute."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 @cache
 def environment(language: str) -> Environment:
-    """The templates in a language: everything is escaped, a name that is not there is an error."""
+    """The templates in a language: everything is escaped, a name that is not there is an error.
+
+    Those of `macros.html` are known to all others.
+    """
     own = words.of(language)
     made = Environment(
         loader=PackageLoader("kbtools.site", "templates"),
@@ -80,6 +86,8 @@ def environment(language: str) -> Environment:
         "words_of": own.part,
         "one_of": lambda word, kind: own.one_of(kind, word),
     }
+    macros = vars(made.get_template("macros.html").module)
+    made.globals |= {name: one for name, one in macros.items() if isinstance(one, Macro)}
     return made
 
 

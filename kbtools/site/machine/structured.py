@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
 from kbtools.site.book import Book, Entry, page_path
@@ -82,7 +82,7 @@ def article(book: Book, entry: Entry, language: str) -> dict[str, Any]:
 
 def script(value: dict[str, Any]) -> str:
     """JSON-LD that cannot end its script: `<`, `>` and `&` are escaped as JSON has it."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = msgspec.json.encode(value).decode()
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return f'<script type="application/ld+json">{text}</script>'

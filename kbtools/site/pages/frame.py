@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 
 import msgspec
@@ -83,7 +82,7 @@ class Frame(msgspec.Struct, frozen=True):
             "kb_unsearched": not searched,
             "kb_head": (described if about else "") + head,
         }
-        lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in matter.items()]
+        lines = [f"{key}: {msgspec.json.encode(value).decode()}" for key, value in matter.items()]
         return self.file, "\n".join(["---", *lines, "---", "", body]).encode()
 
     def html(self, template: str, /, **values: object) -> str:

@@ -114,6 +114,9 @@ def text(frame: Frame, prose: str) -> str:
 
 def spans(prose: str) -> Iterator[tuple[bool, str]]:
     """The spans of code in a text, and what stands between them, in order."""
+    if "`" not in prose:
+        yield False, prose
+        return
     for number, paragraph in enumerate(re.split(r"(\n[ \t]*\n)", prose)):
         if number % 2:
             yield False, paragraph
@@ -176,6 +179,8 @@ def _plain(words: str) -> str:
 def linked_ids(frame: Frame, html: str) -> str:
     """Every id of an article linked, unless it stands in a tag, a link or code."""
     pattern, own = frame.book.config.id_pattern, frame.path.partition("/")[0]
+    if not pattern.search(html):
+        return html
     pieces = re.split(r"(<a .*?</a>|<code>.*?</code>)", html, flags=re.DOTALL)
     for i in range(0, len(pieces), 2):
         pieces[i] = pattern.sub(

@@ -19,6 +19,7 @@ class Words:
     def __init__(self, language: str, table: dict[str, str]) -> None:
         self.language = language
         self._table = table
+        self._parts: dict[str, dict[str, str]] = {}
 
     def __call__(self, key: str, /, **values: object) -> str:
         """The words under a key.
@@ -38,8 +39,11 @@ class Words:
 
     def part(self, name: str) -> dict[str, str]:
         """Key → words of one table, for the scripts of a page."""
-        stem = f"{name}."
-        return {k[len(stem) :]: v for k, v in self._table.items() if k.startswith(stem)}
+        if name not in self._parts:
+            stem = f"{name}."
+            found = {k[len(stem) :]: v for k, v in self._table.items() if k.startswith(stem)}
+            self._parts[name] = found
+        return self._parts[name]
 
 
 @cache
