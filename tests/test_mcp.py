@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -39,7 +40,12 @@ def asked(base: Base, *calls: tuple[str, dict[str, str]], words: tuple[str, ...]
             listed = await session.list_tools()
             return [listed, *[await session.call_tool(name, given) for name, given in calls]]
 
-    return asyncio.run(asyncio.wait_for(talk(), 60))
+    async def in_time() -> list[Any]:
+        return await asyncio.wait_for(talk(), 60)
+
+    # in a thread: a browser of other tests may have a loop in this one
+    with ThreadPoolExecutor(1) as apart:
+        return apart.submit(asyncio.run, in_time()).result()
 
 
 def text(answer: Any) -> str:

@@ -8,7 +8,8 @@ import pytest
 
 from kbtools.article import Snippet
 from kbtools.config import Config, Unreadable, decode
-from kbtools.reading import Fence, Page, read, snippets, take_apart
+from kbtools.decoding import snippets
+from kbtools.reading import Fence, Page, read, take_apart
 
 CONFIG: Config = decode('[knowledge-base]\nname = "a"\nprefix = "KB"\n', Path())
 HEAD = "---\nid: KB0001\n---\n"

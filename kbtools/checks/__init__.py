@@ -20,7 +20,8 @@ from kbtools.checks import articles, pages, signatures, together
 from kbtools.checks.articles import FATAL, may_be_exempt
 from kbtools.checks.together import addresses as addresses
 from kbtools.config import Config
-from kbtools.reading import Page, article, read
+from kbtools.decoding import article
+from kbtools.reading import Page, read
 
 NAME = re.compile(r"kb(\d{3})_(\w+)")
 

@@ -22,12 +22,7 @@ from kbtools.article import (
     Upstream,
 )
 from kbtools.config import Config
-from kbtools.reading import (
-    KEYS,
-    ROLES,
-    Fence,
-    Page,
-    Wrong,
+from kbtools.decoding import (
     affected_key,
     environment_key,
     fence_keys,
@@ -35,6 +30,7 @@ from kbtools.reading import (
     front_matter,
     snippet_id,
 )
+from kbtools.reading import KEYS, ROLES, Fence, Page, Wrong
 from kbtools.toolchain import specifiers
 
 NESTED = {

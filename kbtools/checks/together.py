@@ -10,9 +10,9 @@ import re2
 from kbtools import evidence, linking
 from kbtools.article import Article, Place, Problem, Role, Signature, Snippet
 from kbtools.config import Unreadable
+from kbtools.decoding import front_matter, snippets
 from kbtools.evidence import Row
 from kbtools.judging import recognises
-from kbtools.reading import front_matter, snippets
 
 if TYPE_CHECKING:
     from kbtools.checks import Base

@@ -121,10 +121,10 @@ def of_base(settings: Config) -> Index:
 
 def _matters(files: Iterable[Path], settings: Config) -> Iterable[FrontMatter]:
     """The front matter of every article that has one; what is broken is for `check` to say."""
-    from kbtools import reading
+    from kbtools import decoding, reading
 
     for file in files:
-        values, wrong = reading.front_matter(reading.read(file, settings))
+        values, wrong = decoding.front_matter(reading.read(file, settings))
         if not wrong:
             try:
                 yield msgspec.convert(values, FrontMatter, from_attributes=True)
