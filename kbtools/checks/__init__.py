@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -58,7 +59,7 @@ BASE_RULES = rules_of(together)
 RULES = (*PAGE_RULES, *ARTICLE_RULES, *SIGNATURE_RULES, *BASE_RULES)
 
 
-class Base(msgspec.Struct, frozen=True):
+class Base(msgspec.Struct, frozen=True, dict=True):
     """A knowledge base as far as it can be read."""
 
     config: Config
@@ -71,7 +72,11 @@ class Base(msgspec.Struct, frozen=True):
 
     def page_of(self, one: Article) -> Page:
         """The page that an article was decoded from."""
-        return next(page for page in self.pages if page.path == one.path)
+        return self._by_path[one.path]
+
+    @cached_property
+    def _by_path(self) -> dict[str, Page]:
+        return {page.path: page for page in self.pages}
 
 
 def load(config: Config, paths: Iterable[Path] | None = None) -> Base:

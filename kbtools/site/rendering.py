@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from jinja2.runtime import Macro
 from markupsafe import Markup, escape
 
@@ -93,7 +93,14 @@ def environment(language: str) -> Environment:
 
 def render(language: str, template: str, /, **values: Any) -> str:
     """The HTML of a template as one line, which no rule of Markdown can take apart."""
-    return one_line(environment(language).get_template(template).render(values))
+    return one_line(_template(language, template).render(values))
+
+
+@cache
+def _template(language: str, name: str) -> Template:
+    found = environment(language).get_template(name)
+    found.globals = dict(found.globals)  # a `ChainMap`, which is copied for every rendering
+    return found
 
 
 def one_line(html: str) -> str:
