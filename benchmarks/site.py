@@ -18,9 +18,12 @@ import random
 import re
 import resource
 import shutil
+import string
 import subprocess
 import sys
 import tempfile
+from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -28,33 +31,8 @@ from kbtools.site.linkcheck import take_apart
 
 KBTOOLS = (sys.executable, "-m", "kbtools.cli")
 RATIO, GROWTH, PAGE, SEARCH = 1.3, 1.1, 100_000, 600_000
-WORDS = [
-    "kernel",
-    "launch",
-    "tensor",
-    "stride",
-    "block",
-    "warp",
-    "shared",
-    "memory",
-    "compile",
-    "version",
-    "driver",
-    "cache",
-    "graph",
-    "autotune",
-    "pointer",
-    "offset",
-    "mask",
-    "layout",
-    "lowering",
-    "assembler",
-    "symbol",
-    "link",
-    "register",
-    "spill",
-    "fault",
-]
+VOCABULARY = 20_000
+"""Words of all articles together. As in a language, the second is half as frequent as the first."""
 
 
 def run(*command: str, cwd: Path) -> float:
@@ -67,11 +45,26 @@ def run(*command: str, cwd: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@cache
+def words() -> tuple[list[str], list[float]]:
+    """The words of the articles, and how often each and those before it are there."""
+    random_ = random.Random(0)
+    letters = string.ascii_lowercase
+    made = ["".join(random_.choices(letters, k=random_.randint(3, 10))) for _ in range(VOCABULARY)]
+    return made, list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
+
+
+def chosen(random_: random.Random, count: int) -> list[str]:
+    """So many words."""
+    known, weights = words()
+    return random_.choices(known, cum_weights=weights, k=count)
+
+
 def prose(random_: random.Random, size: int) -> str:
     """Paragraphs of about so many characters."""
     text = ""
     while len(text) < size:
-        text += " ".join(random_.choices(WORDS, k=60)).capitalize() + ".\n\n"
+        text += " ".join(chosen(random_, 60)).capitalize() + ".\n\n"
     return text
 
 
@@ -87,8 +80,7 @@ def knowledge_base(folder: Path, count: int) -> None:
     evidence = folder / "evidence" / "SYN00001.jsonl"
     for number in range(2, count + 1):
         name, random_ = f"SYN{number:05}", random.Random(number)
-        words = " ".join(random_.choices(WORDS, k=4))
-        title = f"{words} {number:x}: division by zero"
+        title = f"{' '.join(chosen(random_, 4))} {number:x}: division by zero"
         article = re.sub('title: ".*"', f'title: "{title}"', text.replace("SYN00001", name))
         article = re.sub(
             r"(?m)^(## .*\n)", lambda found, r=random_: f"{found[0]}\n{prose(r, 1300)}", article

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -61,6 +61,24 @@ def attribute_json(value: object) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
+class Sign(Protocol):
+    """What a mark shows: a sign, and the kind that gives it its colour."""
+
+    sign: str
+    kind: str
+
+
+def mark(one: Sign) -> Markup:
+    """The sign itself; its words stand beside it, for who cannot see it."""
+    return _mark(one.kind, one.sign)
+
+
+@cache
+def _mark(kind: str, sign: str) -> Markup:
+    html = '<span class="kb-mark kb-mark--{}" aria-hidden="true">{}</span>'
+    return Markup(html).format(kind, sign)
+
+
 @cache
 def environment(language: str) -> Environment:
     """The templates in a language: everything is escaped, a name that is not there is an error.
@@ -82,6 +100,7 @@ def environment(language: str) -> Environment:
         "json": attribute_json,
         "flat": flat,
         "code": with_code,
+        "mark": mark,
         "words": own,
         "words_of": own.part,
         "one_of": lambda word, kind: own.one_of(kind, word),
