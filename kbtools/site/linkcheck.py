@@ -20,12 +20,14 @@ import msgspec
 # attributes leads anywhere or can be led to. A `>` within quotes ends no tag. Here and below
 # nothing is gone back over (`++`), so that no page takes longer than its length.
 NEXT = re.compile(
-    r"""(?:[^<]++|</[a-z][^<>]*+>
-      |<(?!script|style)[a-z][a-z0-9]*+
-        (?:[ ](?!(?:id|name|href|src|srcset|poster|data|action)[= >])[a-z-]++(?:="[^"]*+")?+)*+/?>
-    )*+
-    (?:<([a-z][\w:-]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>)?+""",
-    re.IGNORECASE | re.VERBOSE,
+    r"""[^<]*+(?:
+      (?:</[a-zA-Z][^<>]*+>
+        |<(?!(?i:script|style))[a-zA-Z][a-zA-Z0-9]*+
+          (?:[ ](?!(?i:id|name|href|src|srcset|poster|data|action)[= >])
+            [a-zA-Z-]++(?:="[^"]*+")?+)*+/?>
+      )[^<]*+)*+
+    (?:<([a-zA-Z][\w:-]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>)?+""",
+    re.VERBOSE,
 )
 OPENS = re.compile("<[a-z]", re.IGNORECASE)
 RAW = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in ("script", "style")}
