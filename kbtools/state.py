@@ -90,8 +90,9 @@ def as_markdown(article: Article, config: Config, body: str | None = None) -> st
     state, matter = state_of(article, config), article.matter
     lines = [f"# {article.id}: {matter.title}", "", f"**{matter.summary}**", ""]
     lines += [
-        f"State: {state.word}. {state.green} claims seen to hold, {state.red} contradicted, "
-        f"{state.not_run} snippets not run since they were edited.",
+        f"State: {state.word}. {state.green} claim{'s' * (state.green != 1)} seen to hold, "
+        f"{state.red} contradicted, "
+        f"{state.not_run} snippet{'s' * (state.not_run != 1)} not run since edited.",
         "",
         body or article.body,
         "## Evidence",

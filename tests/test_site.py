@@ -17,7 +17,7 @@ from bases import KBTOOLS, Base, Finished, fence
 from kbtools import checks, config
 from kbtools.cli import main
 from kbtools.config import Unreadable
-from kbtools.site import build, generate, searching
+from kbtools.site import build, generate, searching, words
 
 pytest.importorskip("material")
 pytest.importorskip("pagefind_bin_extended")
@@ -292,6 +292,13 @@ def test_nothing_of_ours_is_in_another_knowledge_base(other: Base) -> None:
         if file.suffix in (".html", ".json", ".xml", ".md", ".txt", ".svg"):
             found = pattern.search(file.read_text("utf-8"))
             assert not found, f"{file.name}: {found and found[0]}"
+
+
+@pytest.mark.parametrize(("n", "said"), [(0, "0 claims"), (1, "1 claim"), (2, "2 claims")])
+def test_of_one_there_is_no_plural(n: int, said: str) -> None:
+    """A number in the site's words knows its plural."""
+    text = words.of("en")("article.counts", green=n, toolchains=1)
+    assert text == f"{said} seen to hold on 1 toolchain"
 
 
 def test_the_command_line_has_the_steps() -> None:

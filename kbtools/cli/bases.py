@@ -62,15 +62,17 @@ def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None
         site = folders.site
         if only in (None, "generate"):
             changed = steps.generate(base, main)
-            click.echo(f"{len(base.articles)} articles, {len(changed)} files changed")
+            article, file = ("s" * (len(one) != 1) for one in (base.articles, changed))
+            said = f"{len(base.articles)} article{article}, {len(changed)} file{file} changed"
+            click.echo(said)
         if only in (None, "html"):
             site = steps.html(config)
         if only in ("search", "links") and not site.is_dir():
             raise Unreadable("there is no site yet; see: kbtools build")
         if only == "search" or (only is None and not no_search):
             counts = searching.index(site, steps.addresses(base))
-            said = (f"{count} pages in {name}" for name, count in sorted(counts.items()))
-            click.echo(f"search index: {', '.join(said)}")
+            parts = (f"{count} pages in {name}" for name, count in sorted(counts.items()))
+            click.echo(f"search index: {', '.join(parts)}")
         if only in (None, "links"):
             check_links(site, config)
         if only in (None, "html"):

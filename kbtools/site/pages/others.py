@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from posixpath import normpath, relpath
 
 from markupsafe import escape
 
-from kbtools import linking, repro
+from kbtools import linking
 from kbtools.article import Snippet
 from kbtools.site.book import Book, Entry, download_path, issue_path, prefix
 from kbtools.site.machine import feeds
@@ -216,7 +217,7 @@ def stand_alone(book: Book, snippet: Snippet) -> str:
 
 def bundled() -> list[str]:
     """`kbtools.repro`, which a stand-alone file brings along."""
-    source = Path(repro.__file__).read_text("utf-8")
+    source = (resources.files("kbtools") / "repro.py").read_text("utf-8")  # not to be run here
     return [
         "",
         "# The module kbtools.repro, so that this file runs without kbtools.",

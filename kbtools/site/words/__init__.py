@@ -13,6 +13,14 @@ KNOWN = frozenset(
 )
 
 
+class Count(int):
+    """A number that knows its plural: `{n} article{n:s}` is `1 article`, or `2 articles`."""
+
+    def __format__(self, spec: str) -> str:
+        """The number; of the specification `s`, the letter that there is of all but one."""
+        return "s" * (self != 1) if spec == "s" else super().__format__(spec)
+
+
 class Words:
     """The words of one language. `words("index.lead", n=5)` fills in its `{n}`."""
 
@@ -28,7 +36,9 @@ class Words:
             KeyError: no language has it.
         """
         text = self._table[key]
-        return text.format(**values) if values else text
+        if not values:
+            return text
+        return text.format(**{k: Count(v) if type(v) is int else v for k, v in values.items()})
 
     def one_of(self, kind: str, word: str) -> str:
         """The words for a word of the domain, as in `severity` `hang`; itself where there are none.
