@@ -139,7 +139,7 @@ class Keys(msgspec.Struct, frozen=True, omit_defaults=True):
     """The `key=value` words of a fence."""
 
     id: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]*$")] | None = None
-    requires: Annotated[str, Meta(pattern=r"^(cpu|compile|nvcc|gpu|gpus:[2-9])$")] = "cpu"
+    requires: Annotated[str, Meta(pattern=r"^(cpu|compile|nvcc|gpu|gpus:[1-9])$")] = "cpu"
     sm: Text | None = None
     fails: Annotated[str, Meta(pattern=FAILS)] = "signature"
     affected: Text | None = None
@@ -181,6 +181,11 @@ class Snippet(msgspec.Struct, frozen=True):
             return 1
         _, _, count = self.keys.requires.partition("gpus:")
         return int(count or 0)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it shares its GPUs with no other snippet: `gpus:1` is a GPU to itself."""
+        return self.keys.requires.startswith("gpus:")
 
     @property
     def source(self) -> str:

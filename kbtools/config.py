@@ -105,7 +105,7 @@ class Ci(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"
     runners: dict[Need, Words] = msgspec.field(default_factory=lambda: {"cpu": ("ubuntu-latest",)})
     """`cpu`, `gpu` or `gpus:2` → labels of the machines that have it; what is not here is not run.
 
-    A snippet goes to the machine that has just what it needs.
+    A snippet goes to the machine that has just what it needs; one with `gpus:1` to that of `gpu`.
     """
 
 

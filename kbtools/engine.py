@@ -65,8 +65,11 @@ class Engine(Protocol):
     def close(self) -> None:
         """Ends every run, each of which is then `lost`, and every process; may be called twice."""
 
-    def run(self, run: Run, gpus: int, started: Started) -> Answer:
-        """Runs one snippet on so many GPUs; waits for them, and for its end."""
+    def run(self, run: Run, gpus: int, started: Started, *, alone: bool = False) -> Answer:
+        """Runs one snippet on so many GPUs; waits for them, and for its end.
+
+        One GPU may be shared with other snippets, unless this one is to be alone.
+        """
 
     def illness(self, language: str, requires: str, gpus: int, answer: Answer) -> str:
         """Why the machine that gave an answer is unwell; empty when it is not."""
@@ -118,9 +121,9 @@ class Local:
         """Ends every run, and the zygote."""
         self.executor.close()
 
-    def run(self, run: Run, gpus: int, started: Started) -> Answer:
+    def run(self, run: Run, gpus: int, started: Started, *, alone: bool = False) -> Answer:
         """Runs one snippet, once there are slots for it."""
-        with self.slots.take(gpus) as chosen:
+        with self.slots.take(gpus, alone=alone) as chosen:
             started(chosen)
             return Answer(self.executor.run(msgspec.structs.replace(run, gpus=chosen)))
 

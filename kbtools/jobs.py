@@ -39,7 +39,7 @@ class Job(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 def need(snippet: Snippet) -> str:
-    """The machine that a snippet needs: `cpu`, `gpu` or `gpus:2`."""
+    """The machine that a snippet needs: `cpu`, `gpu` (also to itself) or `gpus:2`."""
     if snippet.gpus > 1:
         return f"gpus:{snippet.gpus}"
     runs_there = snippet.language == "cuda" and snippet.keys.requires == "cpu"

@@ -196,7 +196,10 @@ class Bench:
     ) -> Answer:
         """Runs a task's snippet once, on GPUs of its own where it asks for some."""
         run = msgspec.structs.replace(run, fresh=fresh)
-        return self.engine.run(run, task.snippet.gpus, lambda gpus: started(task, gpus))
+        snippet = task.snippet
+        return self.engine.run(
+            run, snippet.gpus, lambda gpus: started(task, gpus), alone=snippet.alone
+        )
 
     def limit(self, snippet: Snippet) -> float:
         """Seconds that a snippet may take."""

@@ -94,36 +94,48 @@ from kbtools import config, fleet
 from kbtools.engine import Wanted
 from kbtools.running import Run
 
-code = "import os, time; print(os.environ['CUDA_VISIBLE_DEVICES']); time.sleep(0.5)"
+code = '''
+import os, time
+
+began = time.time()
+time.sleep(0.5)
+print((os.environ["CUDA_VISIBLE_DEVICES"], began, time.time()))
+'''
 with fleet.ground(config.find(Path(sys.argv[1])), sys.argv[2]) as ground:
     from kbtools.fleet import crews  # not before: what Ray reads when it is imported is set by now
 
     crews.HOPELESS = 3.0
     [place], _ = ground.places(None)
-    with ground.engine(place, Wanted(runs=7)) as engine, ThreadPoolExecutor(7) as pool:
-        def ask(gpus):
+    with ground.engine(place, Wanted(runs=9)) as engine, ThreadPoolExecutor(9) as pool:
+        def ask(gpus, alone):
             run = Run(source=code, language="python", shown="kb/a.md")
-            outcome = engine.run(run, gpus, lambda _: None).outcome
-            return gpus, outcome.status, outcome.output.strip()
+            outcome = engine.run(run, gpus, lambda _: None, alone=alone).outcome
+            return gpus, alone, outcome.status, outcome.output.strip()
 
-        print(*sorted(pool.map(ask, [2, 1, 0, 1, 2, 1, 3])), sep="\\n")
+        asked = [2, 1, 0, 1, 2, 1, 3, 1, 1], [False] * 7 + [True] * 2
+        print(*sorted(pool.map(ask, *asked)), sep="\\n")
 """
 
 
 @needs_ray
 def test_gpus_are_had_through_ray(base: Base, cluster: Any) -> None:
-    """A snippet gets as many GPUs as it asks for, by Ray's numbers; what nobody has is said."""
+    """A snippet gets as many GPUs as it asks for, and alone if it must; what nobody has is said."""
     words = ["-c", GPUS, str(base.root), f"ray://{cluster.address}"]
     done = subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, timeout=150, check=False
     )
     rows = [ast.literal_eval(line) for line in done.stdout.splitlines()]
-    assert [(gpus, status) for gpus, status, _ in rows] == [
-        *[(0, "passed"), *[(1, "passed")] * 3, *[(2, "passed")] * 2, (3, "lost")]
+    assert [(gpus, status) for gpus, _, status, _ in rows] == [
+        *[(0, "passed"), *[(1, "passed")] * 5, *[(2, "passed")] * 2, (3, "lost")]
     ], done.stdout + done.stderr
-    assert rows[0][2] == ""
-    assert {shown for gpus, _, shown in rows if gpus == 1} <= {"0", "1"}
-    assert {shown for gpus, _, shown in rows if gpus == 2} <= {"0,1", "1,0"}
+    ran = [(gpus, alone, *ast.literal_eval(said)) for gpus, alone, _, said in rows[:-1]]
+    assert ran[0][2] == ""
+    assert {shown for gpus, _, shown, *_ in ran if gpus == 1} <= {"0", "1"}
+    assert {shown for gpus, _, shown, *_ in ran if gpus == 2} <= {"0,1", "1,0"}
+    for _, alone, gpu, began, ended in ran:
+        there = [row for row in ran if gpu and gpu in row[2].split(",")]
+        beside = [row for row in there if row[3] < ended and began < row[4]]
+        assert not alone or len(beside) == 1, f"GPU {gpu} was not its own: {beside}"
 
 
 @needs_ray

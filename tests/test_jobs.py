@@ -191,6 +191,18 @@ def test_jobs(mixed: Base) -> None:
     assert jobs(mixed, "--needs", "cpu") == []
 
 
+def test_a_gpu_to_itself_is_one_gpu(versioned: Base) -> None:
+    """A snippet that wants a GPU alone goes to the machines with one, with those that share it."""
+    versioned.article(
+        fence("python repro requires=gpu", "raise ValueError('the failure')"),
+        fence("python fix requires=gpus:1", "x = 1"),
+        number=4,
+    )
+    with (versioned.root / "kbtools.toml").open("a") as file:
+        file.write('\n[ci.runners]\ngpu = ["one"]\n"gpus:2" = ["two"]\n')
+    assert [(one["needs"], one["snippets"]) for one in jobs(versioned, "old")] == [("gpu", 2)]
+
+
 def test_jobs_are_shards(mixed: Base) -> None:
     """Parts are cut by recorded seconds, never into empty ones; together they run everything."""
     made = jobs(mixed, "old", "--shards", "8")

@@ -188,6 +188,7 @@ def test_recognises_in_linear_time() -> None:
         ({}, "cuda", "needs nvcc, none on the PATH", ""),
         ({}, "python", "", ""),
         ({"requires": "gpu"}, "python", "needs 1 GPU, none here", ""),
+        ({"requires": "gpus:1"}, "python", "needs 1 GPU, none here", ""),
         ({"requires": "gpus:2"}, "python", "needs 2 GPUs, none here", ""),
         ({"requires": "gpus:4"}, "python", "needs 4 GPUs, none here", "needs 4 GPUs, 2 here"),
         ({"requires": "nvcc"}, "bash", "needs nvcc, none on the PATH", ""),

@@ -156,9 +156,11 @@ def test_ids() -> None:
 
 def test_gpus() -> None:
     """`requires` says how many GPUs a snippet gets."""
-    wanted = {"cpu": 0, "compile": 0, "nvcc": 0, "gpu": 1, "gpus:2": 2, "gpus:8": 8}
+    wanted = {"cpu": 0, "compile": 0, "nvcc": 0, "gpu": 1, "gpus:1": 1, "gpus:2": 2, "gpus:8": 8}
     text = "```python repro requires={}\n```\n"
     assert {word: snippet(text.format(word)).gpus for word in wanted} == wanted
+    alone = {word for word in wanted if snippet(text.format(word)).alone}
+    assert alone == {"gpus:1", "gpus:2", "gpus:8"}, "with `gpu` it may have to share"
 
 
 AFTER = """\

@@ -92,6 +92,16 @@ def test_with_an_address(built: Base) -> None:
     assert (wrong.code, "is no address" in wrong.err) == (2, True)
 
 
+def test_what_a_snippet_needs_is_said(new_base: Callable[..., Base]) -> None:
+    """One GPU, one to itself, and two are told apart above a snippet."""
+    base = prepared(new_base())
+    words = {"gpu": "needs a GPU", "gpus:1": "needs a GPU to itself", "gpus:2": "needs 2 GPUs"}
+    base.article(*(fence(f"python control requires={word}", "x = 1") for word in words))
+    build.generate(checks.load(config.find(base.root)), main)
+    said = (base.root / "build/pages/KB0001.md").read_text("utf-8")
+    assert re.findall(r"needs (?:a|\d) GPUs?(?: to itself)?", said) == list(words.values())
+
+
 def test_only_what_changed_is_written(built: Base) -> None:
     """A second generation writes nothing, an edited article its pages and those that list it."""
     settings = config.find(built.root)

@@ -58,7 +58,7 @@ SHAPES = {
 
 FENCE_SHAPES = {
     "id": "a lower-case word, as in r1",
-    "requires": "cpu, compile, nvcc, gpu or gpus:2",
+    "requires": "cpu, compile, nvcc, gpu, or gpus:1 (a GPU to itself) to gpus:9",
     "fails": "signature, timeout, a signal (SIGSEGV), an exit code (exit:3) or an exception",
     "timeout": "seconds, as in 2.5",
     "net": "net=yes, or nothing",

@@ -40,14 +40,13 @@ class Hired(msgspec.Struct, eq=False):
 
 
 class Crews:
-    """The engine: for each number of GPUs that snippets ask for, a crew of like workers."""
+    """The engine: for each number of GPUs that snippets ask for, crews of like workers."""
 
     def __init__(self, order: Order, wanted: Wanted, resources: dict[str, float]) -> None:
         self.order, self.wanted, self.resources = order, wanted, resources
         self.changed = threading.Condition()
         self.closed = False
-        self._crews: dict[int, Crew] = {}
-        self._crew_of_lone: dict[int, Crew] = {}
+        self._crews: dict[tuple[int, bool, bool], Crew] = {}
         total = ray.cluster_resources()
         room = int(total.get("CPU", 1) + order.config.run.share * total.get("GPU", 0))
         self.jobs = max(1, min(wanted.jobs or room, wanted.runs))
@@ -75,13 +74,14 @@ class Crews:
 
     def crews(self) -> list[Crew]:
         """All of them; the caller holds the lock."""
-        return [*self._crews.values(), *self._crew_of_lone.values()]
+        return list(self._crews.values())
 
-    def run(self, run: Run, gpus: int, started: Started) -> Answer:
+    def run(self, run: Run, gpus: int, started: Started, *, alone: bool = False) -> Answer:
         """Runs one snippet; again on another worker when the one that has it dies."""
         why = ""
         for attempt in range(TRIES):
-            crew = self._crew(gpus, alone=attempt >= SHARED)
+            once = attempt >= SHARED
+            crew = self._crew(gpus, alone=alone or once, once=once)
             worker = crew.take()
             if worker is None:
                 return Answer(Outcome("lost", message=crew.trouble or "cancelled"))
@@ -111,12 +111,12 @@ class Crews:
         except RayError as error:
             return _first_line(error)
 
-    def _crew(self, gpus: int, *, alone: bool) -> Crew:
+    def _crew(self, gpus: int, *, alone: bool, once: bool) -> Crew:
         with self.changed:
-            crews = self._crew_of_lone if alone else self._crews
-            if gpus not in crews:
-                crews[gpus] = Crew(self, gpus, alone=alone)
-            return crews[gpus]
+            kind = (gpus, alone, once)
+            if kind not in self._crews:
+                self._crews[kind] = Crew(self, gpus, alone=alone, once=once)
+            return self._crews[kind]
 
     def make_room(self, crew: Crew) -> None:
         """Dismisses the idle workers of the other crews, so that one of this crew can come."""
@@ -131,10 +131,13 @@ class Crews:
 
 
 class Crew:
-    """Workers that are alike: as many as snippets wait for, and as the cluster has room for."""
+    """Workers that are alike: as many as snippets wait for, and as the cluster has room for.
 
-    def __init__(self, engine: Crews, gpus: int, *, alone: bool) -> None:
-        self.engine, self.gpus, self.alone = engine, gpus, alone
+    A snippet may be `alone` with a worker as long as it runs, or all that it ever runs (`once`).
+    """
+
+    def __init__(self, engine: Crews, gpus: int, *, alone: bool, once: bool) -> None:
+        self.engine, self.gpus, self.once = engine, gpus, once
         self.workers: list[Hired] = []
         self.trouble = ""
         self._hiring = self._waiting = self._failures = 0
@@ -176,7 +179,7 @@ class Crew:
         """A run has ended; a worker for one snippet alone has done its work."""
         with self.engine.changed:
             worker.free += 1
-            done = self.alone and worker in self.workers
+            done = self.once and worker in self.workers
             if done:
                 self.workers.remove(worker)
             self.engine.changed.notify_all()

@@ -1,4 +1,4 @@
-"""GPUs as slots: small snippets share one, a snippet that asks for several has them alone."""
+"""GPUs as slots: small snippets share one, one that fills it or asks for several is alone."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Slots:
         self._changed = threading.Condition()
 
     @contextmanager
-    def take(self, count: int) -> Iterator[tuple[int, ...]]:
+    def take(self, count: int, *, alone: bool = False) -> Iterator[tuple[int, ...]]:
         """Waits for `count` GPUs and holds them; their indices.
 
-        One GPU may be shared with other snippets that ask for one; several are had alone.
+        One GPU is shared with other snippets that ask for one, unless `alone`; several never are.
 
         Raises:
             ValueError: the machine has fewer.
         """
         if count > len(self._free):
             raise ValueError(f"{count} GPUs asked for, {len(self._free)} here")
-        places = 1 if count == 1 else self._share
+        places = 1 if count == 1 and not alone else self._share
         with self._changed:
             while len(chosen := self._emptiest(count, places)) < count:
                 self._changed.wait()

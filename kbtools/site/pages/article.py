@@ -161,7 +161,9 @@ def bar(frame: Frame, entry: Entry, snippet: Snippet) -> str:
 def needs(frame: Frame, snippet: Snippet) -> str:
     """What a machine must have to run a snippet, in words; empty where any will do."""
     kind, needed = snippet.keys.requires, []
-    if kind.startswith("gpus:"):
+    if kind == "gpus:1":
+        needed.append(frame.words("article.needs-gpu-alone"))
+    elif kind.startswith("gpus:"):
         needed.append(frame.words("article.needs-gpus", n=kind[5:]))
     elif kind != "cpu":
         needed.append(frame.words(f"article.needs-{kind}"))
