@@ -108,18 +108,25 @@ def test_many_snippets_share_a_gpu(base: Base) -> None:
 
 
 def test_a_gpu_to_itself(base: Base) -> None:
-    """A snippet with `requires=gpus:1` has all of a GPU's memory, whoever else runs on the box."""
-    small = "import time, torch\nx = torch.ones(1, device='cuda')\ntime.sleep(1)"
-    large = """
+    """A snippet with `requires=gpus:1` meets nobody on its GPU, however many could share it."""
+    shares = """
+        import time
+
         import torch
 
-        torch.ones(1, device="cuda")
-        free, total = torch.cuda.mem_get_info()
-        everything = torch.empty(free - (64 << 20), dtype=torch.uint8, device="cuda")
-        assert total - free < 1 << 30, "somebody else is here"
+        x = torch.zeros(4 << 30, dtype=torch.uint8, device="cuda")
+        torch.cuda.synchronize()
+        time.sleep(1)
     """
-    fences = [fence(f"python fix id=s{n} requires=gpu", small) for n in range(4)]
-    fences += [fence(f"python fix id=l{n} requires=gpus:1", large) for n in range(2)]
+    alone = """
+        import torch
+
+        torch.zeros(1, device="cuda")
+        free, total = torch.cuda.mem_get_info()
+        assert total - free < 4 << 30, "somebody else is here"
+    """
+    fences = [fence(f"python fix id=s{n} requires=gpu", shares) for n in range(4)]
+    fences += [fence(f"python fix id=a{n} requires=gpus:1", alone) for n in range(2)]
     base.article(*fences)
     done = base.verify("--jobs", "6", timeout=300)
     assert set(done.verdicts.values()) == {"holds"}
