@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import tempfile
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
@@ -101,10 +102,28 @@ def record(folder: Path, article: str, row: Row, locks: Path) -> None:
         if row.key in kept and _newer(kept[row.key], row):
             return
         kept[row.key] = row
-        ordered = sorted(kept.values(), key=lambda r: (r.snippet, r.toolchain.label, *r.key))
-        _replace(
-            file_of(folder, article), b"".join(msgspec.json.encode(r) + b"\n" for r in ordered)
-        )
+        _write(file_of(folder, article), kept.values())
+
+
+def prune(folder: Path, article: str, digests: Collection[str], locks: Path) -> tuple[Row, ...]:
+    """Drops the rows of an article that are not of one of these codes; those that it dropped.
+
+    Raises:
+        OSError: the file could not be written; what was there still is.
+        Unreadable: what was there cannot be read, and is left alone.
+    """
+    locks.mkdir(parents=True, exist_ok=True)
+    with FileLock(locks / f"{folder.name}-{article}.lock"):
+        rows = read(folder, article)
+        dropped = tuple(row for row in rows if row.code not in digests)
+        if dropped:
+            _write(file_of(folder, article), [row for row in rows if row.code in digests])
+    return dropped
+
+
+def _write(file: Path, rows: Iterable[Row]) -> None:
+    ordered = sorted(rows, key=lambda row: (row.snippet, row.toolchain.label, *row.key))
+    _replace(file, b"".join(msgspec.json.encode(row) + b"\n" for row in ordered))
 
 
 def _newer(one: Row, other: Row) -> bool:

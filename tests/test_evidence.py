@@ -11,7 +11,7 @@ import pytest
 
 from kbtools.article import ALWAYS, Keys, Place, Role, Snippet
 from kbtools.config import Unreadable
-from kbtools.evidence import Row, file_of, of_snippet, read, record
+from kbtools.evidence import Row, file_of, of_snippet, prune, read, record
 from kbtools.outcome import Outcome
 from kbtools.toolchain import Toolchain
 
@@ -99,6 +99,16 @@ def test_a_folder_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "KB0001.jsonl").mkdir()
     with pytest.raises(Unreadable, match="KB0001"):
         read(tmp_path, "KB0001")
+
+
+def test_pruning_keeps_what_counts(tmp_path: Path) -> None:
+    """Rows of these codes stay as they are, byte for byte; the others go, and are told."""
+    kept = write(tmp_path / "evidence", row(), row(toolchain=NEW))
+    write(tmp_path / "evidence", gone := row(code="01d"))
+    assert prune(tmp_path / "evidence", "KB0001", {"c0de"}, tmp_path / "locks") == (gone,)
+    assert file_of(tmp_path / "evidence", "KB0001").read_bytes() == kept
+    assert prune(tmp_path / "evidence", "KB0001", {"c0de"}, tmp_path / "locks") == ()
+    assert prune(tmp_path / "evidence", "KB0002", set(), tmp_path / "locks") == ()
 
 
 def test_edited_code_has_no_evidence() -> None:

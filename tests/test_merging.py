@@ -224,6 +224,21 @@ def test_stale_rows_are_left_out(recorded: Base, tmp_path: Path) -> None:
     assert "1 row taken, 1 of them new; 1 left out or refused" in done.out
 
 
+def test_pruning(recorded: Base) -> None:
+    """The rows of an edited snippet go when they are told to; the others stay."""
+    rows = recorded.rows()
+    rows[0]["code"] = "0" * 64
+    file = recorded.root / "evidence" / "KB0001.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    dry = recorded.kbtools("evidence", "prune", "--dry-run")
+    assert (dry.code, len(recorded.rows())) == (0, len(rows))
+    assert f"KB0001/{rows[0]['snippet']}  " in dry.out
+    assert "1 row would be dropped" in dry.out
+    done = recorded.kbtools("evidence", "prune")
+    assert (done.code, recorded.rows()) == (0, rows[1:])
+    assert "1 row dropped" in done.out
+
+
 def test_the_newest_counts(recorded: Base, tmp_path: Path) -> None:
     """Of two rows of one snippet on one toolchain the newer is kept, whichever comes last."""
     [newer, *_] = recorded.rows()

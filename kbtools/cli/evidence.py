@@ -1,4 +1,4 @@
-"""Commands about evidence: `evidence merge`, `evidence changes`."""
+"""Commands about evidence: `evidence merge`, `evidence prune`, `evidence changes`."""
 
 from __future__ import annotations
 
@@ -45,6 +45,34 @@ def merge(ctx: click.Context, paths: tuple[Path, ...], dry_run: bool) -> None:
     rows = f"{len(examined.rows)} row{'s' * (len(examined.rows) != 1)}"
     click.echo(f"{rows} {said}; {len(examined.refused)} left out or refused")
     sys.exit(1 if refused else 0)
+
+
+@evidence.command()
+@click.option("--dry-run", is_flag=True, help="Say what would be dropped, and drop nothing.")
+@click.pass_context
+def prune(ctx: click.Context, dry_run: bool) -> None:
+    """Drops the rows of code that no snippet has any more. They count for nothing.
+
+    An edit that is taken back would have made them count again: commit first.
+    """
+    from kbtools import checks
+    from kbtools import evidence as rows
+
+    base = checks.load(found(ctx))
+    readable, _ = checks.readable(base)
+    folder, locks = base.config.evidence, base.config.memory.parent / "locks"
+    total = 0
+    for article in readable:
+        digests = {snippet.digest for snippet in article.snippets}
+        if dry_run:
+            there = rows.read(folder, article.id)
+            dropped = tuple(row for row in there if row.code not in digests)
+        else:
+            dropped = rows.prune(folder, article.id, digests, locks)
+        for row in dropped:
+            click.echo(f"{article.id}/{row.snippet}  {row.when:%Y-%m-%d}  {row.toolchain.label}")
+        total += len(dropped)
+    click.echo(f"{total} row{'s' * (total != 1)} {'would be ' * dry_run}dropped")
 
 
 @evidence.command()
