@@ -48,6 +48,8 @@ SUFFIX = {"python": ".py", "cuda": ".cu", "bash": ".sh"}
 Affected = tuple[dict[str, str], ...]
 """Alternatives, of which any may hold; each is a mapping name → specifier, all of which must."""
 
+ABSENT = "absent"
+"""In the place of a range: the distribution is not installed."""
 ALWAYS: Affected = ({},)
 """Holds on every toolchain, for a failure that is a usage error."""
 

@@ -13,6 +13,7 @@ from functools import cache
 import msgspec
 
 from kbtools.article import (
+    ABSENT,
     ALWAYS,
     LANGUAGES,
     Affected,
@@ -97,11 +98,13 @@ def snippet_id(fence: Fence, keys: Keys, counts: Counter[str]) -> str:
     return keys.id or f"{fence.role}{counts[str(fence.role)]}"
 
 
-CONDITION = re.compile(r"^\s*([A-Za-z][\w.-]*?)\s*((?:[<>=!~]=?|===).*)$")
+CONDITION = re.compile(rf"^\s*([A-Za-z][\w.-]*?)(?:\s*((?:[<>=!~]=?|===).*)|\s+({ABSENT})\s*)$")
 
 
 def affected_key(text: str) -> Affected:
     """What a fence's `affected="…"` says: `always`, or conditions joined by `;`.
+
+    A condition is a name and a range, or a name and `absent`.
 
     Raises:
         ValueError: a condition is not a name followed by a version specifier, or is there twice.
@@ -115,7 +118,7 @@ def affected_key(text: str) -> Affected:
             raise ValueError(f"`{part.strip()}` is not a name and a version specifier")
         if found[1] in conditions:
             raise ValueError(f"`{found[1]}` is there twice: join the two with a comma")
-        conditions[found[1]] = found[2].strip()
+        conditions[found[1]] = (found[2] or found[3]).strip()
     return (conditions,)
 
 

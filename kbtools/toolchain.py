@@ -15,7 +15,7 @@ from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from kbtools.article import Affected
+from kbtools.article import ABSENT, Affected
 from kbtools.config import Unreadable
 
 DESCRIBE = Path(__file__).parent / "running" / "describe.py"
@@ -248,6 +248,8 @@ def _alternative(alternative: dict[str, str], toolchain: Toolchain) -> bool | Mi
 
 def _condition(name: str, text: str, toolchain: Toolchain) -> bool | Missing | Undecided:
     found = toolchain.version(name)
+    if text == ABSENT:
+        return found is None
     if found is None:
         return Missing(name)
     try:

@@ -188,6 +188,7 @@ def test_versions() -> None:
 def test_alternatives() -> None:
     """What is missing, undecided or false weighs the same in conditions of several."""
     conditions = [{"a": ">=3.0"}, {"a": "<3.0"}, {"b": ">1"}, {"sm": ">=9.0"}, {"gpus": ">1"}]
+    conditions += [{"a": "absent"}, {"b": "absent"}]
     pairs = [one | other for one in conditions for other in conditions]
     cases = [((one, other), v) for one in pairs for other in pairs for v in ("2.9", "3.0rc1", "?")]
     ours = [answer(claims, Toolchain(python="", packages={"a": v})) for claims, v in cases]

@@ -8,7 +8,7 @@ import pytest
 
 from kbtools.article import Snippet
 from kbtools.config import Config, Unreadable, decode
-from kbtools.decoding import snippets
+from kbtools.decoding import affected_key, snippets
 from kbtools.reading import Fence, Page, read, take_apart
 
 CONFIG: Config = decode('[knowledge-base]\nname = "a"\nprefix = "KB"\n', Path())
@@ -327,3 +327,13 @@ def test_headings() -> None:
     """A section is a heading of level two, of either style, outside lists, quotes and fences."""
     text = "## One ##\n\nTwo\n---\n\n# no\n\n### no\n\n> ## no\n\n- ## no\n\n```\n## no\n```\n"
     assert [(one.text, one.line) for one in page(text).headings] == [("One", 4), ("Two", 6)]
+
+
+def test_what_must_not_be_there() -> None:
+    """Conditions joined by `;`: ranges, and what must not be there."""
+    said = "torch>=2.7,<2.8; nvidia-cuda-runtime-cu12 absent ; python ~= 3.11"
+    wanted = {"torch": ">=2.7,<2.8", "nvidia-cuda-runtime-cu12": "absent", "python": "~= 3.11"}
+    assert affected_key(said) == (wanted,)
+    for wrong in ("torchabsent", "torch", "absent", "torch absent 2"):
+        with pytest.raises(ValueError, match="is not a name and a version"):
+            affected_key(wrong)

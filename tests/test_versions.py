@@ -187,6 +187,9 @@ LAPTOP = Toolchain(python="3.14.0rc2", packages={"torch": NIGHTLY, "odd": "unkno
         (({"gpus": ">=2"},), True),
         (({"gpus": ">2"},), False),
         (({"torch": ">=2", "sm": ">=9.0", "gpus": "==2", "python": ">=3.9"},), True),
+        (({"Flash.Attn": "absent"},), False),
+        (({"torch": ">=2.13", "xformers": "absent"},), True),
+        (({"torch": "<2.0", "xformers": "absent"},), False),
     ],
 )
 def test_box(affected: tuple[dict[str, str], ...], wanted: bool) -> None:
@@ -210,6 +213,8 @@ def test_box(affected: tuple[dict[str, str], ...], wanted: bool) -> None:
         (({"sm": ">=9.0", "torch": "<2.0"},), False),
         (({"gpus": ">=1"},), False),
         (({"gpus": "==0"},), True),
+        (({"triton": "absent"},), True),
+        (({"triton": "absent", "xformers": ">=0.0.28"},), Missing("xformers")),
     ],
 )
 def test_what_is_not_there(affected: tuple[dict[str, str], ...], wanted: object) -> None:

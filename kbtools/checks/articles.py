@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from kbtools.article import Article, Problem, Role
+from kbtools.article import ABSENT, Article, Problem, Role
 from kbtools.config import Config
 from kbtools.reading import Page
-from kbtools.toolchain import specifiers
+from kbtools.toolchain import MACHINE, specifiers
 
 FATAL = ("KB0", "KB103", "KB201", "KB301", "KB306")
 """Codes, or how they begin, of what keeps an article from being verified at all."""
@@ -29,9 +29,11 @@ def kb102_no_fix(page: Page, article: Article, config: Config) -> Iterator[Probl
 
 
 def kb103_version_range(page: Page, article: Article, config: Config) -> Iterator[Problem]:
-    """A range in `affected` is a PEP 440 specifier that holds some version."""
+    """A range in `affected` is a PEP 440 specifier that holds some version, or `absent`."""
     for i, alternative in enumerate(article.matter.affected):
         for name, text in alternative.items():
+            if text == ABSENT and name not in MACHINE:
+                continue
             try:
                 specifiers(text)
             except ValueError as error:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kbtools.article import (
+    ABSENT,
     LANGUAGES,
     Exemption,
     FrontMatter,
@@ -31,7 +32,7 @@ from kbtools.decoding import (
     snippet_id,
 )
 from kbtools.reading import KEYS, ROLES, Fence, Page, Wrong
-from kbtools.toolchain import specifiers
+from kbtools.toolchain import MACHINE, specifiers
 
 NESTED = {
     "signatures": Signature,
@@ -259,8 +260,9 @@ def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
     """Values that a pattern cannot judge."""
     try:
         for alternative in affected_key(keys.affected) if keys.affected else ():
-            for text in alternative.values():
-                specifiers(text)
+            for name, text in alternative.items():
+                if text != ABSENT or name in MACHINE:
+                    specifiers(text)
     except ValueError as error:
         yield page.problem(line, f"`affected`: {error}", 'write it as affected="torch>=2.7,<2.8"')
     try:

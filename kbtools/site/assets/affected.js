@@ -126,6 +126,8 @@ export function versionOf(toolchain, name) {
 
 function condition(name, range, toolchain) {
   const found = versionOf(toolchain, name);
+  if (range === "absent")
+    return found === null ? { answer: true, name, range } : { answer: false, why: "present", name, range, version: found };
   if (found === null) return { answer: "missing", name, range };
   const parsed = version(found);
   const shown = { name, range, version: found };

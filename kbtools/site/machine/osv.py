@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from kbtools import linking
-from kbtools.article import Affected, Upstream
+from kbtools.article import ABSENT, Affected, Upstream
 from kbtools.site.book import Book, Entry, page_path
 from kbtools.toolchain import MACHINE
 
@@ -140,8 +140,9 @@ def affects(affected: Affected) -> tuple[Affects, ...]:
     found: dict[str, list[Range]] = {}
     for alternative in affected:
         for name, specifiers in alternative.items():
-            events = range_events(specifiers)
-            if len(alternative) == 1 and name not in MACHINE and events:
+            if len(alternative) > 1 or name in MACHINE or specifiers == ABSENT:
+                continue
+            if events := range_events(specifiers):
                 found.setdefault(canonicalize_name(name), []).append(Range(events))
     return tuple(Affects(Package(name), tuple(ranges)) for name, ranges in found.items())
 

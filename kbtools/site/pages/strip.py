@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from packaging.version import InvalidVersion, Version
 
+from kbtools.article import ABSENT
 from kbtools.matrix import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
 from kbtools.site.book import Entry
 from kbtools.site.pages.frame import Frame
@@ -18,7 +19,13 @@ RANK = (CONTRADICTED, FAILS, WORKS, REPORTED, BLANK)
 def names_of(entry: Entry) -> list[str]:
     """What the article's claim is about: the names in its `affected`."""
     alternatives = entry.article.matter.affected
-    return list(dict.fromkeys(name for alternative in alternatives for name in alternative))
+    named = (
+        name
+        for alternative in alternatives
+        for name, text in alternative.items()
+        if text != ABSENT  # what has to be missing has no version to be shown
+    )
+    return list(dict.fromkeys(named))
 
 
 def strip(frame: Frame, entry: Entry, cells: Sequence[Cell]) -> list[Mark]:
