@@ -80,9 +80,15 @@ def decode(content: bytes, file: str) -> tuple[Row, ...]:
 
 
 def of_snippet(rows: tuple[Row, ...], snippet: Snippet) -> tuple[Row, ...]:
-    """The rows that count for a snippet: those of the very code it has now."""
-    digest = snippet.digest
-    return tuple(row for row in rows if row.code == digest)
+    """The rows that count for a snippet: those of the very code it has now.
+
+    A snippet for one toolchain may have a twin for another, of the same code and with another
+    claim: for such a one only what was run under its own name counts.
+    """
+    digest, any_name = snippet.digest, snippet.keys.toolchain is None
+    return tuple(
+        row for row in rows if row.code == digest and (any_name or row.snippet == snippet.id)
+    )
 
 
 def record(folder: Path, article: str, row: Row, locks: Path) -> None:

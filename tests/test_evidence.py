@@ -122,3 +122,15 @@ def test_edited_code_has_no_evidence() -> None:
     assert of_snippet(rows, snippet("a = 1\n")) == rows[:1]
     assert of_snippet(rows, snippet("a = 2\n", "renamed")) == rows[1:]
     assert of_snippet(rows, snippet("a = 3\n")) == ()
+
+
+def test_twins_on_two_toolchains() -> None:
+    """Of two snippets of the same code, each for a toolchain of its own, each has its own rows."""
+    place = Place("kb/KB0001-a.md", 9)
+    fails, passes = (
+        Snippet("KB0001", name, role, "python", "a = 1\n", place, Keys(toolchain=where), ALWAYS)
+        for name, role, where in (("r1", Role.REPRO, "old"), ("c1", Role.CONTROL, "new"))
+    )
+    assert fails.digest == passes.digest
+    rows = (row(code=fails.digest), row("c1", NEW, code=fails.digest))
+    assert (of_snippet(rows, fails), of_snippet(rows, passes)) == (rows[:1], rows[1:])

@@ -14,6 +14,7 @@ import pytest
 from bases import Base, fence
 
 from kbtools import checks, config, merging
+from kbtools.state import seen
 
 Row = dict[str, Any]
 
@@ -198,6 +199,14 @@ def test_our_own_evidence_can_be(tmp_path: Path) -> None:
     examined = merging.examine([base.config.evidence], base.articles, now)
     assert len(examined.rows) > 1000
     assert [(one.file, one.line, one.why) for one in examined.forged] == []
+
+
+def test_no_claim_of_ours_is_contradicted() -> None:
+    """What this knowledge base says today agrees with all that its runs have seen."""
+    base = checks.load(config.find(Path(__file__).parent))
+    found = [one for article in base.articles for one in seen(article, base.config)]
+    red = [(one.snippet.name, one.verdict.reason) for one in found if one.verdict.colour == "red"]
+    assert red == []
 
 
 def test_what_could_not_run_there(recorded: Base, tmp_path: Path) -> None:
