@@ -140,8 +140,10 @@ def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Pa
 def _link(source: str, target: str) -> None:
     """A second name for a finished file, which is replaced, never changed; else a copy of it."""
     try:
-        Path(target).unlink(missing_ok=True)
         os.link(source, target)
+    except FileExistsError:
+        os.unlink(target)  # noqa: PTH108 - as `os.link`: there are thousands
+        _link(source, target)
     except OSError:
         shutil.copyfile(source, target)
 

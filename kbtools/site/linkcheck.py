@@ -20,7 +20,7 @@ import msgspec
 # attributes leads anywhere or can be led to. A `>` within quotes ends no tag. Here and below
 # nothing is gone back over (`++`), so that no page takes longer than its length.
 NEXT = re.compile(
-    r"""[^<]*+(?:
+    rb"""[^<]*+(?:
       (?:</[a-zA-Z][^<>]*+>
         |<(?!(?i:script|style))[a-zA-Z][a-zA-Z0-9]*+
           (?:[ ](?!(?i:id|name|href|src|srcset|poster|data|action)[= >])
@@ -29,8 +29,8 @@ NEXT = re.compile(
     (?:<([a-zA-Z][\w:-]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>)?+""",
     re.VERBOSE,
 )
-OPENS = re.compile("<[a-z]", re.IGNORECASE)
-RAW = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in ("script", "style")}
+OPENS = re.compile(rb"<[a-z]", re.IGNORECASE)
+RAW = {name: re.compile(rb"</%b\b" % name, re.IGNORECASE) for name in (b"script", b"style")}
 """Elements whose content is no markup, and what ends it."""
 # every attribute, so that no value is taken for one
 ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
@@ -81,7 +81,8 @@ def check(site: Path, url: str = "") -> tuple[Broken, ...]:
     resolve = _resolver(files, url)
     for name in sorted(files):
         if name.endswith(".html"):
-            found = take_apart((site / name).read_text("utf-8", "replace"))
+            with open(f"{site}/{name}", "rb") as file:  # noqa: PTH123 - thousands of them
+                found = take_apart(file.read())
             anchors[name] = found.anchors
         elif name.endswith(".css"):
             found = Found(frozenset(), frozenset(_in_css((site / name).read_text("utf-8"))))
@@ -101,8 +102,11 @@ def check(site: Path, url: str = "") -> tuple[Broken, ...]:
     return tuple(sorted(broken))
 
 
-def take_apart(html: str) -> Found:
-    """The anchors and the addresses of a page."""
+def take_apart(html: bytes) -> Found:
+    """The anchors and the addresses of a page.
+
+    Bytes: most of a page is never looked at again, and decoding costs as much as reading it.
+    """
     anchors: set[str] = set()
     addresses: set[tuple[str, bool]] = set()
     for tag, text in _tags(html):
@@ -115,23 +119,24 @@ def take_apart(html: str) -> Found:
 
 
 @lru_cache(8192)
-def _take(tag: str, text: str) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
+def _take(tag: bytes, attributes: bytes) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
     """The anchors and addresses of a tag; most tags are on every page."""
+    text = attributes.decode("utf-8", "replace")
     held = {
         name.lower(): unescape(one or two or three)
         for name, one, two, three in ATTRIBUTE.findall(text)
     }
     anchors = [held["id"]] if "id" in held else []
-    if tag == "a" and "name" in held:
+    if tag == b"a" and "name" in held:
         anchors.append(held["name"])
     return tuple(anchors), tuple(_addresses(tag, held))
 
 
-def _tags(html: str) -> Iterator[tuple[str, str]]:
+def _tags(html: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The tags that open an element, and their attributes; what a browser takes for text is not."""
     at = 0
     while found := NEXT.match(html, at):
-        name, at = (found[1] or "").lower(), found.end()
+        name, at = (found[1] or b"").lower(), found.end()
         if name:
             if found[2]:
                 yield name, found[2]
@@ -140,8 +145,8 @@ def _tags(html: str) -> Iterator[tuple[str, str]]:
                 at = end.start() if end else len(html)
         elif at == len(html):
             return
-        elif html.startswith("<!--", at):
-            end_of_comment = html.find("-->", at)
+        elif html.startswith(b"<!--", at):
+            end_of_comment = html.find(b"-->", at)
             at = end_of_comment + 3 if end_of_comment >= 0 else len(html)
         elif OPENS.match(html, at):
             return  # a tag that never ends takes all that follows with it
@@ -149,17 +154,17 @@ def _tags(html: str) -> Iterator[tuple[str, str]]:
             at += 1
 
 
-def _addresses(tag: str, held: dict[str, str]) -> Iterator[tuple[str, bool]]:
+def _addresses(tag: bytes, held: dict[str, str]) -> Iterator[tuple[str, bool]]:
     if "href" in held:
         kinds = set(held.get("rel", "").lower().split())
-        yield held["href"], tag == "link" and bool(kinds & LOADED_BY_LINK)
+        yield held["href"], tag == b"link" and bool(kinds & LOADED_BY_LINK)
     for name in LOADING - {"srcset"}:
-        if name in held and (name != "data" or tag == "object"):
+        if name in held and (name != "data" or tag == b"object"):
             yield held[name], True
     for candidate in held.get("srcset", "").split(","):
         if candidate.strip():
             yield candidate.split()[0], True
-    if tag == "form" and held.get("action"):
+    if tag == b"form" and held.get("action"):
         yield held["action"], False
 
 
