@@ -38,7 +38,7 @@ KBTOOLS = (sys.executable, "-m", "kbtools.cli")
 RATIO, GROWTH, PAGE, SEARCH = 1.3, 1.1, 100_000, 600_000
 LARGE = 1000
 """Articles; the search of more may weigh more."""
-MEMORY = Path("/dev/shm")  # noqa: S108
+MEMORY = Path("/dev/shm")
 VOCABULARY = 20_000
 """Words of all articles together. As in a language, the second is half as frequent as the first."""
 
