@@ -87,6 +87,7 @@ def test_filters(reader: Reader) -> None:
     shown = page.locator(".kb-row:visible .kb-row-id").all_text_contents()
     assert page.locator("#kb-count").text_content() == f"{len(shown)} of {everything} shown"
     page = reader.open(f"articles/?{urlsplit(page.url).query}")
+    page.wait_for_selector("button[data-value=blocks][aria-pressed=true]")  # the script has run
     assert page.locator(".kb-row:visible .kb-row-id").all_text_contents() == shown
     page.click(".kb-clear")
     assert page.locator(".kb-row:visible").count() == everything
