@@ -62,9 +62,9 @@ def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None
         site = folders.site
         if only in (None, "generate"):
             changed = steps.generate(base, main)
-            article, file = ("s" * (len(one) != 1) for one in (base.articles, changed))
-            said = f"{len(base.articles)} article{article}, {len(changed)} file{file} changed"
-            click.echo(said)
+            n, files = len(base.articles), len(changed)
+            articles = f"{n} article{'s' * (n != 1)}"
+            click.echo(f"{articles}, {files} file{'s' * (files != 1)} changed")
         if only in (None, "html"):
             site = steps.html(config)
         if only in ("search", "links") and not site.is_dir():
