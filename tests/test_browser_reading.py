@@ -155,6 +155,23 @@ def test_is_this_you(reader: Reader, pasted: str, answer: str) -> None:
     assert (said.text_content() if said.count() else "") == answer
 
 
+@pytest.mark.parametrize(
+    ("also", "answer"),
+    [
+        ("", "Affected torch 2.11.0 lies within >=2.11."),
+        (
+            "nvidia-cuda-runtime-cu12 12.8.90",
+            "Not affected nvidia-cuda-runtime-cu12 12.8.90 is installed.",
+        ),
+    ],
+)
+def test_what_must_not_be_there(reader: Reader, also: str, answer: str) -> None:
+    """A claim that a package is absent is answered with a version, or with what is there."""
+    page = reader.open("KB0092/")
+    page.fill("#kb-you-paste", f"xformers 0.0.35\ntorch 2.11.0\n{also}")
+    assert page.locator(".kb-answer").text_content() == answer
+
+
 def test_versions_can_be_typed(reader: Reader) -> None:
     """A version typed into its field answers, too; what was pasted is known on the next article."""
     page = reader.open("KB0002/")

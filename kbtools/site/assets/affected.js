@@ -127,7 +127,9 @@ export function versionOf(toolchain, name) {
 function condition(name, range, toolchain) {
   const found = versionOf(toolchain, name);
   if (range === "absent")
-    return found === null ? { answer: true, name, range } : { answer: false, why: "present", name, range, version: found };
+    return found === null
+      ? { answer: true, why: "absent", name, range }
+      : { answer: false, why: "present", name, range, version: found };
   if (found === null) return { answer: "missing", name, range };
   const parsed = version(found);
   const shown = { name, range, version: found };
@@ -143,7 +145,8 @@ function alternative(conditions, toolchain) {
   if (missing) return missing;
   const not = answers.find((one) => one.answer === false);
   if (not) return not;
-  return answers.find((one) => one.answer !== true) || { ...answers[0], answer: true };
+  const telling = answers.find((one) => one.why !== "absent") || answers[0]; // a version tells more
+  return answers.find((one) => one.answer !== true) || { ...telling, answer: true };
 }
 
 /**
