@@ -35,6 +35,10 @@ class Answer(msgspec.Struct, frozen=True):
     """The engine's own note of where that was."""
 
 
+class Gone(Exception):
+    """The machine that gave an answer can no longer be asked anything."""
+
+
 class Wanted(msgspec.Struct, frozen=True):
     """What an engine is asked for."""
 
@@ -72,7 +76,11 @@ class Engine(Protocol):
         """
 
     def illness(self, language: str, requires: str, gpus: int, answer: Answer) -> str:
-        """Why the machine that gave an answer is unwell; empty when it is not."""
+        """Why the machine that gave an answer is unwell; empty when it is not.
+
+        Raises:
+            Gone: it cannot be asked, so that its answer is worth nothing.
+        """
 
 
 class Ground(Protocol):

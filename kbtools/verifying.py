@@ -14,13 +14,16 @@ import msgspec
 from kbtools import __version__, evidence
 from kbtools.article import SUFFIX, Article, Role, Snippet
 from kbtools.config import Config, Unreadable
-from kbtools.engine import Answer, Engine, Wanted
+from kbtools.engine import Answer, Engine, Gone, Wanted
 from kbtools.evidence import Row
 from kbtools.judging import Expectation, Name, Verdict, expect, judge
 from kbtools.outcome import Outcome
 from kbtools.running import Run
 from kbtools.running.executor import REPRO, Sandbox
 from kbtools.toolchain import Toolchain
+
+MACHINES = 4
+"""That may die, one after the other, each before it could say if it is well."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -161,16 +164,36 @@ class Bench:
         task, verdict = judged(task, answer)
         if verdict.colour == "red":
             fresh = True
-            answer = self.run(task, run, fresh, started)
-            task, verdict = judged(task, answer)
-        if verdict.colour == "red":
-            needs = (task.snippet.language, task.snippet.keys.requires, task.snippet.gpus)
-            if ill := self.engine.illness(*needs, answer):
-                verdict = Verdict(Name.INCONCLUSIVE, f"this machine is unwell: {ill}")
+            task, verdict, answer = self.confirm(task, run, started)
         result = Result(task, verdict, answer.outcome)
         if verdict.name is Name.INCONCLUSIVE:
             return result
         return self.written(result, self.row(task, answer.outcome, fresh))
+
+    def confirm(
+        self, task: Task, run: Run, started: Callable[[Task, tuple[int, ...]], None]
+    ) -> tuple[Task, Verdict, Answer]:
+        """A second opinion on a red one: a fresh process, on a machine that is well.
+
+        A machine that dies before it can say so is not the snippet's fault: another is asked.
+        """
+        needs = (task.snippet.language, task.snippet.keys.requires, task.snippet.gpus)
+        why = ""
+        for _ in range(MACHINES):
+            answer = self.run(task, run, True, started)
+            task, verdict = judged(task, answer)
+            if verdict.colour != "red":
+                return task, verdict, answer
+            try:
+                ill = self.engine.illness(*needs, answer)
+            except Gone as gone:
+                why = str(gone)
+                continue
+            if ill:
+                verdict = Verdict(Name.INCONCLUSIVE, f"this machine is unwell: {ill}")
+            return task, verdict, answer
+        message = f"{MACHINES} machines died before they could say if they are well: {why}"
+        return task, Verdict(Name.INCONCLUSIVE, message), answer
 
     def run_of(self, task: Task) -> Run:
         """What is run of a snippet."""

@@ -144,9 +144,9 @@ def test_prune(shop: Shop) -> None:
 
 def test_list(shop: Shop) -> None:
     """`list` shows name, state, size and purpose; an interpreter of one's own is not built."""
-    shop.declare("one", "tiny==1.0", purpose="the first", size_gb=0.5)
+    shop.declare("one", "tiny==1.0", purpose="the first", size_gb=0.01)
     shop.declare("mine", python=sys.executable, options=[])
-    shop.run("sync", "one")
+    assert shop.run("sync", "one").code == 0
     lines = shop.run("list").out.splitlines()
     assert lines[0].split()[:2] == ["one", "ready"]
     assert lines[0].endswith("the first")

@@ -138,6 +138,41 @@ def test_gpus_are_had_through_ray(base: Base, cluster: Any) -> None:
         assert not alone or len(beside) == 1, f"GPU {gpu} was not its own: {beside}"
 
 
+DIED = """
+import sys
+from pathlib import Path
+
+from kbtools import config, fleet
+from kbtools.engine import Gone, Wanted
+from kbtools.running import Run
+
+run = Run(source="raise ValueError", language="python", shown="kb/a.md")
+with fleet.ground(config.find(Path(sys.argv[1])), sys.argv[2]) as ground:
+    import ray
+
+    [place], _ = ground.places(None)
+    with ground.engine(place, Wanted(runs=1)) as engine:
+        answer = engine.run(run, 0, lambda _: None)
+        print(repr(engine.illness("python", "cpu", 0, answer)))
+        ray.kill(answer.place.actor)
+        try:
+            print(engine.illness("python", "cpu", 0, answer))
+        except Gone:
+            print("gone")
+        print(engine.run(run, 0, lambda _: None).outcome.status)
+"""
+
+
+@needs_ray
+def test_a_worker_that_has_died_is_not_ill(base: Base, cluster: Any) -> None:
+    """Whether a machine is well is asked of it, and one that is gone is another thing than ill."""
+    words = ["-c", DIED, str(base.root), f"ray://{cluster.address}"]
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, timeout=150, check=False
+    )
+    assert done.stdout.splitlines() == ["''", "gone", "failed"], done.stdout + done.stderr
+
+
 @needs_ray
 def test_three_machines_judge_as_one(new_base: Callable[..., Base], cluster: Any) -> None:
     """The same verdicts on a cluster as here; and again when a machine dies in the middle."""

@@ -13,7 +13,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from kbtools.config import Unreadable
-from kbtools.engine import Answer, Started, Wanted
+from kbtools.engine import Answer, Gone, Started, Wanted
 from kbtools.fleet.worker import Order, Ready, Worker
 from kbtools.outcome import Outcome
 from kbtools.running import Run
@@ -103,13 +103,18 @@ class Crews:
         return Answer(Outcome("lost", message=message))
 
     def illness(self, language: str, requires: str, gpus: int, answer: Answer) -> str:
-        """Why the machine that gave an answer is unwell."""
-        if not isinstance(answer.place, Hired):
-            return "it is gone"
+        """Why the machine that gave an answer is unwell.
+
+        Raises:
+            Gone: that machine, or only the worker on it, has died since.
+        """
+        assert isinstance(answer.place, Hired)
         try:
             return str(ray.get(answer.place.actor.illness.remote(language, requires)))
+        except RayTaskError as error:
+            return _first_line(error.cause)
         except RayError as error:
-            return _first_line(error)
+            raise Gone(_first_line(error)) from error
 
     def _crew(self, gpus: int, *, alone: bool, once: bool) -> Crew:
         with self.changed:

@@ -1,0 +1,67 @@
+"""A second opinion on a red verdict: from a machine that is well, and still there."""
+
+from __future__ import annotations
+
+import pytest
+from bases import Base, fence
+
+from kbtools import checks, config, environments
+from kbtools.article import Role
+from kbtools.engine import Answer, Gone, Local, Started, Wanted
+from kbtools.judging import Name
+from kbtools.running import Run
+from kbtools.verifying import MACHINES, Bench, Options, Result, plan
+
+
+class Mortal(Local):
+    """The engine of this machine; it dies so many times before it can say how it is."""
+
+    def __init__(self, base: config.Config, python: str, wanted: Wanted, deaths: int) -> None:
+        super().__init__(base, python, wanted)
+        self.deaths, self.runs = deaths, 0
+
+    def run(self, run: Run, gpus: int, started: Started, *, alone: bool = False) -> Answer:
+        """Runs it, and counts."""
+        self.runs += 1
+        return super().run(run, gpus, started, alone=alone)
+
+    def illness(self, language: str, requires: str, gpus: int, answer: Answer) -> str:
+        """Why this machine is unwell, if it still can tell."""
+        if self.deaths:
+            self.deaths -= 1
+            raise Gone("unplugged")
+        return super().illness(language, requires, gpus, answer)
+
+
+def verified(base: Base, deaths: int) -> tuple[Result, int]:
+    """What comes of the one snippet of a base, and how many runs that took."""
+    given = config.find(base.root)
+    place = environments.find(given, None)
+    articles, _ = checks.readable(checks.load(given))
+    tasks = plan(articles, environments.describe(place), None, Role)
+    engines: list[Mortal] = []
+
+    def engine(wanted: Wanted) -> Mortal:
+        engines.append(Mortal(given, place.python, wanted, deaths))
+        return engines[-1]
+
+    [result] = Bench(given, tasks, Options(), engine).verify()
+    return result, engines[0].runs
+
+
+@pytest.mark.parametrize("deaths", [0, 1, MACHINES - 1])
+def test_another_machine_is_asked(base: Base, deaths: int) -> None:
+    """A machine that dies before it could say that it is well is not taken at its word."""
+    base.article(fence("python fix", "assert False, 'never'"))
+    result, runs = verified(base, deaths)
+    assert result.verdict.name is Name.BROKEN
+    assert runs == 2 + deaths
+
+
+def test_no_machine_is_left(base: Base) -> None:
+    """Where they all die, that is no verdict about the snippet."""
+    base.article(fence("python fix", "assert False, 'never'"))
+    result, runs = verified(base, MACHINES)
+    assert result.verdict.name is Name.INCONCLUSIVE
+    assert result.verdict.reason.endswith("before they could say if they are well: unplugged")
+    assert runs == 1 + MACHINES
