@@ -107,6 +107,9 @@ def test_copy(reader: Reader) -> None:
     assert copied("#r1 + .highlight .kb-copy").startswith("from kbtools.repro import triton_aot")
     assert copied("[data-copy=kb-link-markdown]").startswith("[KB0002: ")
     assert copied("[data-copy=kb-link-url]").endswith("/KB0002/")
+    page = reader.open("KB0014/")
+    assert copied("[data-copy=kb-fix-code]") == "SCALE = tl.constexpr(4)"
+    assert "SCALE = 4\n" in page.inner_text("#kb-fix-code"), "which is shown, and not copied"
 
 
 def test_the_language_switch_keeps_the_page(reader: Reader) -> None:

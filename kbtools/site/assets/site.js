@@ -55,7 +55,8 @@ for (const button of document.querySelectorAll(".kb-copy")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     const source = button.source || document.getElementById(button.dataset.copy);
-    await copied(source.textContent.replace(/\n$/, ""));
+    const added = [...source.querySelectorAll("ins")].map((line) => line.textContent);
+    await copied(added.join("\n") || source.textContent.replace(/\n$/, ""));
     const before = button.textContent;
     if (before === button.dataset.copied) return;
     button.textContent = button.dataset.copied;

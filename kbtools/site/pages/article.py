@@ -5,12 +5,13 @@ from __future__ import annotations
 from markupsafe import Markup, escape
 
 from kbtools import linking
-from kbtools.article import Role, Snippet
+from kbtools.article import Snippet
 from kbtools.matrix import Cell
 from kbtools.reading import Fence, Heading, Page
 from kbtools.site.book import Entry, download_path, issue_path
 from kbtools.site.pages import marks, prose
 from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.remedy import remedy
 from kbtools.site.pages.strip import names_of, strip
 from kbtools.site.rendering import LONG, cut
 from kbtools.starting import slug
@@ -77,8 +78,7 @@ def fold(frame: Frame, entry: Entry, cells: tuple[Cell, ...]) -> str:
         summary=cut(text.summary, LONG),
         text=text,
         word=entry.state.word,
-        fix=first_fix(entry),
-        fix_section=fix_section(entry),
+        remedy=remedy(entry.original.page, entry.article.snippets),
         claim=claim(frame, entry),
         strip=strip(frame, entry, cells),
         strip_names=", ".join(names_of(entry)),
@@ -119,31 +119,6 @@ def you(frame: Frame, entry: Entry) -> dict[str, object]:
         "gpus": gpus if "sm" in known else {},
         "words": frame.words.part("you"),
     }
-
-
-def fix_section(entry: Entry) -> str:
-    """The id of the section that the first fix stands in."""
-    fixes = [one.place.line for one in entry.article.snippets if one.role is Role.FIX]
-    headings = entry.original.page.headings
-    above = [heading for heading in headings if fixes and heading.line < fixes[0]]
-    return slug(above[-1].text) if above else ""
-
-
-def first_fix(entry: Entry) -> tuple[str, str]:
-    """What to type: the id of a snippet or nothing, and the code.
-
-    The first block of the fix's section if it is one for the shell, which most readers can paste as
-    it is; else the first snippet that is a fix.
-    """
-    page = entry.original.page
-    fixes = [one for one in entry.article.snippets if one.role is Role.FIX]
-    if not fixes:
-        return "", ""
-    start = max((h.line for h in page.headings if h.line < fixes[0].place.line), default=0)
-    first = next(fence for fence in page.fences if fence.line > start)
-    if first.language in ("bash", "sh", "shell", "console") and not first.runs:
-        return "", cut(first.code.strip(), LONG)
-    return fixes[0].id, cut(fixes[0].code.strip("\n"), 16 * LONG)
 
 
 def bar(frame: Frame, entry: Entry, snippet: Snippet) -> str:
