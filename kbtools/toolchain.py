@@ -74,7 +74,7 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     @property
     def brief(self) -> str:
         """The packages that matter most, or the Python where there are none of them."""
-        names = ("torch", "triton", "flashinfer-python")
+        names = ("torch", "triton", "flashinfer-python", "xformers", "bitsandbytes")
         shown = [f"{name} {self.packages[name]}" for name in names if name in self.packages]
         return ", ".join(shown) or f"Python {self.python}"
 
