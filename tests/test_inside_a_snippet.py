@@ -310,3 +310,19 @@ def test_a_fork_that_inherits_torch(new_base: Callable[..., Base]) -> None:
     done = base.verify("--timeout", "120", "-j", "1", timeout=240)
     assert set(done.verdicts.values()) == {"holds"}, done.out
     assert output(done, "late") == "the child has spoken\n"
+
+
+def test_what_it_printed_names_no_folder_of_the_run(base: Base) -> None:
+    """Its own file, the helper's and its folders stand in the evidence under names that stay."""
+    code = """
+    import os
+    import kbtools.repro
+
+    print(__file__, kbtools.repro.__file__, os.environ["HOME"], os.getcwd())
+    """
+    base.article(fence("python control", code))
+    assert base.verify("--record").code == 0
+    [row] = base.rows()
+    file, helper, home, here = row["outcome"]["output"].split()
+    assert (file, helper) == ("kb/KB0001-an-article.md", "<kbtools>/repro.py")
+    assert home.startswith("<scratch>/") and here.startswith("<scratch>/")

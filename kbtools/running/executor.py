@@ -278,8 +278,12 @@ class Executor:
 
     def _outcome(self, run: Run, reply: dict[str, Any], scratch: Path) -> Outcome:
         name = Path(run.shown).name.partition(".")[0] + run.suffix
-        self_paths = {str(scratch / name): run.shown, str(scratch): "<scratch>"}
-        clean = self._redaction.with_paths(self_paths)
+        paths = {
+            str(scratch / name): run.shown,
+            str(scratch): "<scratch>",
+            str(self.path / "kbtools"): "<kbtools>",  # the helper that snippets import
+        }
+        clean = self._redaction.with_paths(paths)
         text = head_and_tail(scratch / "output", self.running.output_kib * 1024)
         seen = {"output": clean(text), "seconds": reply.get("seconds", 0.0)}
         seen["peak_mib"] = round(reply.get("peak_kib", 0) / 1024, 1)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
 import click
 
@@ -102,8 +105,17 @@ def public_modules() -> Iterator[str]:
 def api(modules: Iterable[str]) -> str:
     """The list of the modules."""
     lines = [_HEAD.format(title="Modules"), "What a program may import.", ""]
-    lines += [f"- [`kbtools.{name}`]({name}.md)" for name in modules]
+    lines += ["| module | what it is |", "| --- | --- |"]
+    lines += [f"| [`kbtools.{name}`]({name}.md) | {text(about(name))} |" for name in modules]
     return "\n".join(lines) + "\n"
+
+
+def about(name: str) -> str:
+    """The first paragraph of a module's docstring; the module is not run for it."""
+    found = find_spec(f"kbtools.{name}")
+    assert found and found.origin
+    tree = ast.parse(Path(found.origin).read_bytes())
+    return (ast.get_docstring(tree) or "").partition("\n\n")[0]
 
 
 def module(name: str) -> str:
