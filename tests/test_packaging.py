@@ -35,14 +35,19 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def kbtools(home: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs the installed program in the environment's folder."""
+def elsewhere(home: Path) -> dict[str, str]:
+    """The environment of a user of the installed program, who has no checkout."""
     variables = {**os.environ, "XDG_CACHE_HOME": str(home / "cache")}
     variables.pop("PYTHONPATH", None)
+    return variables
+
+
+def kbtools(home: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Runs the installed program in the environment's folder."""
     return subprocess.run(
         [str(home / "bin" / "kbtools"), *words],
         cwd=home,
-        env=variables,
+        env=elsewhere(home),
         input=given,
         capture_output=True,
         text=True,
@@ -53,7 +58,13 @@ def test_it_is_the_installed_one(installed: Path) -> None:
     """What these tests run is the wheel's content, not the checkout."""
     code = "import kbtools; print(kbtools.__file__)"
     python = str(installed / "bin" / "python")
-    done = subprocess.run([python, "-c", code], cwd=installed, capture_output=True, text=True)
+    done = subprocess.run(
+        [python, "-c", code],
+        cwd=installed,
+        env=elsewhere(installed),
+        capture_output=True,
+        text=True,
+    )
     assert str(installed) in done.stdout
 
 
