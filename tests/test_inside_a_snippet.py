@@ -89,6 +89,7 @@ WORKS = {
         import os
 
         assert os.getenv("PATH") and not os.getenv("GITHUB_TOKEN") and not os.getenv("HF_TOKEN")
+        assert os.getenv("OMP_NUM_THREADS") == "2"
         assert b"hunter2" not in open("/proc/self/environ", "rb").read()
         """,
     "shared-memory-is-its-own": """
