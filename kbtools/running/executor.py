@@ -356,18 +356,19 @@ def base_environment(python: str, more: Sequence[str] = ()) -> dict[str, str]:
     """The environment that a toolchain is asked and run in: an allow-list, and its `bin` first."""
     env = {name: os.environ[name] for name in (*ALLOWED, *more) if name in os.environ}
     folders = [str(Path(python).parent), env.get("PATH", os.defpath)]
-    # many snippets at once, each with a thread for every core, wait for each other most of the time;
-    # two are enough for what fails with several only
-    return (
-        {"OMP_NUM_THREADS": "2"}
-        | env
-        | {
-            "PATH": os.pathsep.join(folders),
-            "LANG": "C.UTF-8",
-            "LC_ALL": "C.UTF-8",
-            # with caches of its own every snippet would precompile the headers anew and use them once,
-            # and try each vector instruction set on the compiler: most of the time of a small kernel
-            "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
-            "TORCHINDUCTOR_VEC_ISA_OK": "1",
-        }
-    )
+    defaults = {
+        # with a thread for every core, many snippets at once wait for each other most of the time;
+        # two are enough for what fails with several only
+        "OMP_NUM_THREADS": "2",
+    }
+    return {
+        **defaults,
+        **env,
+        "PATH": os.pathsep.join(folders),
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        # with caches of its own every snippet would precompile the headers anew and use them once,
+        # and try each vector instruction set on the compiler: most of the time of a small kernel
+        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+        "TORCHINDUCTOR_VEC_ISA_OK": "1",
+    }
