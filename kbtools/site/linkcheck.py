@@ -17,16 +17,19 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 
 # A tag, after what holds nothing of interest: text, the end of an element, a tag none of whose
-# attributes leads anywhere or can be led to. A `>` within quotes ends no tag. Here and below
-# nothing is gone back over (`++`), so that no page takes longer than its length.
+# attributes leads anywhere or can be led to. A `>` within quotes ends no tag. What repeats can be
+# read in one way only and `++` goes back over nothing, so that no page takes longer than its
+# length. No group has it: up to Python 3.11.4 one with `*+` matches what it should not
+# (python/cpython#106052), and this would go over every tag. A thousand at once: each is kept
+# in memory until the match ends.
 NEXT = re.compile(
     rb"""[^<]*+(?:
       (?:</[a-zA-Z][^<>]*+>
         |<(?!(?i:script|style))[a-zA-Z][a-zA-Z0-9]*+
           (?:[ ](?!(?i:id|name|href|src|srcset|poster|data|action)[= >])
-            [a-zA-Z-]++(?:="[^"]*+")?+)*+/?>
-      )[^<]*+)*+
-    (?:<([a-zA-Z][\w:-]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>)?+""",
+            [a-zA-Z-]++(?:="[^"]*+")?)*/?>
+      )[^<]*+){0,1000}
+    (?:<([a-zA-Z][\w:-]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*)>)?""",
     re.VERBOSE,
 )
 OPENS = re.compile(rb"<[a-z]", re.IGNORECASE)
