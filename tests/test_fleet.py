@@ -192,14 +192,24 @@ def test_three_machines_judge_as_one(new_base: Callable[..., Base], cluster: Any
     file = dying.root / "results.json"
     process = dying.start("verify", *on, "--record", "--json", str(file))
     until(lambda: count_rows(dying) >= COUNT // 3, process)
-    victim = max(cluster.worker_nodes, key=lambda node: node.unique_id)
+    victim = next(node for node in cluster.worker_nodes if not belongs(process.pid, node))
     cluster.remove_node(victim, allow_graceful=False)
     at = count_rows(dying)
     out, err = process.communicate(timeout=300)
     assert at < COUNT * 0.9, "it died in the middle"
+    assert file.exists(), (process.returncode, out, err)
     done = Finished(process.returncode, out, err, json.loads(file.read_bytes()))
     assert done.verdicts == expected.verdicts, out + err
     once_each(done, dying, COUNT)
+
+
+def belongs(pid: int, node: Any) -> bool:
+    """Whether a driver is connected to the raylet of this node: it would die with it."""
+    done = subprocess.run(["ss", "-Hxp"], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    own = {row[5] for row in rows if f"pid={pid}," in row[-1]}
+    assert own, "a driver has sockets"
+    return any(row[4] == node.raylet_socket_name and row[7] in own for row in rows)
 
 
 def count_rows(base: Base) -> int:

@@ -78,7 +78,7 @@ class Crews:
 
     def run(self, run: Run, gpus: int, started: Started, *, alone: bool = False) -> Answer:
         """Runs one snippet; again on another worker when the one that has it dies."""
-        why = ""
+        why, refusals = "", 0
         for attempt in range(TRIES):
             once = attempt >= SHARED
             crew = self._crew(gpus, alone=alone or once, once=once)
@@ -89,16 +89,23 @@ class Crews:
             try:
                 outcome = ray.get(worker.actor.run.remote(run))
             except RayTaskError as error:
-                crew.give_back(worker)
                 if isinstance(error.cause, ZygoteFailed):
-                    raise ZygoteFailed(str(error.cause)) from error
+                    refusals += 1
+                    if refusals == SHARED:
+                        raise ZygoteFailed(str(error.cause)) from error
+                    crew.lost(worker)  # its machine may be dying: what another says counts
+                else:
+                    crew.give_back(worker)
                 why = repr(error.cause)
             except RayError as error:
                 crew.lost(worker)
                 why = _first_line(error)
             else:
-                crew.give_back(worker)
-                return Answer(outcome, worker.ready.toolchain, worker)
+                if outcome.status != "lost" or self.closed:
+                    crew.give_back(worker)
+                    return Answer(outcome, worker.ready.toolchain, worker)
+                crew.lost(worker)  # its disk is full, or its zygote died: with it, perhaps
+                why = outcome.message
         message = f"whatever ran it died, {TRIES} times; at last: {why}"
         return Answer(Outcome("lost", message=message))
 
