@@ -117,9 +117,11 @@ def test_the_language_switch_keeps_the_page(reader: Reader) -> None:
     for path in ("KB0002/", "KB0002/logs/", "by/stage/ptxas/", "status/", "format/", ""):
         page = reader.open(path)
         page.click(".kb-language[hreflang=zh]")
+        page.wait_for_selector("html[lang=zh]")
         assert page.url == f"{reader.url}zh/{path}"
         assert page.evaluate("document.documentElement.lang") == "zh"
         page.click(".kb-language[hreflang=en]")
+        page.wait_for_selector("html[lang=en]")
         assert page.url == reader.url + path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -47,6 +48,7 @@ class Crews:
         self.changed = threading.Condition()
         self.closed = False
         self._crews: dict[tuple[int, bool, bool], Crew] = {}
+        self._beside: list[threading.Thread] = []
         total = ray.cluster_resources()
         room = int(total.get("CPU", 1) + order.config.run.share * total.get("GPU", 0))
         self.jobs = max(1, min(wanted.jobs or room, wanted.runs))
@@ -63,7 +65,10 @@ class Crews:
         self.close()
 
     def close(self) -> None:
-        """Ends every run and every worker."""
+        """Ends every run and every worker; afterwards nothing of this engine asks Ray for anything.
+
+        Ray ends the whole process when a thread still asks it after its shutdown.
+        """
         with self.changed:
             self.closed = True
             workers = [one for crew in self.crews() for one in crew.workers]
@@ -71,6 +76,13 @@ class Crews:
                 crew.workers.clear()
             self.changed.notify_all()
         dismiss(workers)
+        for thread in self._beside:
+            thread.join()
+
+    def beside(self, work: Callable[..., None], *about: object) -> None:
+        """Does something in a thread that `close` waits for; the caller holds the lock."""
+        self._beside.append(threading.Thread(target=work, args=about, daemon=True))
+        self._beside[-1].start()
 
     def crews(self) -> list[Crew]:
         """All of them; the caller holds the lock."""
@@ -139,7 +151,7 @@ class Crews:
                     idle += [one for one in other.workers if one.free == one.lanes]
                     other.workers = [one for one in other.workers if one.free < one.lanes]
         if idle:  # the caller holds the lock
-            threading.Thread(target=dismiss, args=(idle,), daemon=True).start()
+            self.beside(dismiss, idle)
 
 
 class Crew:
@@ -176,7 +188,7 @@ class Crew:
                         return chosen
                     if self._waiting > self._hiring * self.lanes and self._has_room():
                         self._hiring += 1
-                        threading.Thread(target=self._hire, daemon=True).start()
+                        self.engine.beside(self._hire)
                     changed.wait(1.0)
                     if not self.workers:
                         self.engine.make_room(self)
