@@ -23,7 +23,7 @@ from kbtools.running.executor import REPRO, Sandbox
 from kbtools.toolchain import Toolchain
 
 MACHINES = 4
-"""That may die, one after the other, each before it could say if it is well."""
+"""How many may die, each before it could say if it is well, until a red answer is given up."""
 
 
 class Task(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ COMPARABLE = 200
 """Lines of a program that is compared, at most: this takes the square of them."""
 
 IMPORT = re.compile(r"(import|from|#include) ")
+"""How a line begins that names what is used: it stands in every program and is not the change."""
 
 Sign = Literal["+", "-", " ", "…"]
 """Only in the fix, only in the repro, in both, or something is left out."""
@@ -45,8 +46,8 @@ def remedy(page: Page, snippets: tuple[Snippet, ...]) -> Remedy:
     """What to type.
 
     The first block of the fix's section if it is one for the shell, which most readers can paste as
-    it is; else how the first fix differs from the repro that is nearest to it, if that is the
-    shorter text; else the whole fix.
+    it is; else how the first fix differs from the repro that is nearest to it, if fewer lines do
+    than the fix has; else the whole fix.
     """
     fix = next((one for one in snippets if one.role is Role.FIX), None)
     if fix is None:
