@@ -1,0 +1,146 @@
+"""Crews of workers on a Ray that a test plays: what each worker answers, and in which order."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from bases import Base
+
+pytest.importorskip("ray", reason="ray is not installed here")
+from ray.exceptions import RayTaskError, WorkerCrashedError
+
+from kbtools import config
+from kbtools.engine import Wanted
+from kbtools.fleet import crews
+from kbtools.fleet.worker import Order, Ready
+from kbtools.outcome import Outcome
+from kbtools.running import Run
+from kbtools.running.executor import ZygoteFailed
+from kbtools.toolchain import Toolchain
+
+HERE = Toolchain("3.11.7", {})
+PASSED, LOST = Outcome("passed"), Outcome("lost", message="no room on the disk")
+RUN = Run("pass\n", "python", "kb/KB0001-a.md")
+
+
+class Played:
+    """As much of `ray` as crews use; each worker that is hired gives the next of the answers."""
+
+    def __init__(self, *answers: Outcome | Exception, start: float = 0.0) -> None:
+        self.answers, self.start = list(answers), start
+        self.ended = False
+        self.asked_after_its_end: list[str] = []
+        self.killed = 0
+
+    def __getattr__(self, name: str) -> Any:
+        if self.ended:
+            self.asked_after_its_end.append(name)
+        return getattr(self, f"_{name}")
+
+    def _cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 1.0}
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "Resources": {"CPU": 1.0}}]
+
+    def _remote(self, _: type) -> Any:
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=self._worker))
+
+    def _worker(self, *_: object) -> Any:
+        since = time.monotonic()
+        ready = SimpleNamespace(
+            value=Ready(HERE, "node", ()), there=lambda: time.monotonic() - since >= self.start
+        )
+        done = SimpleNamespace(there=lambda: True, value=None)
+        return SimpleNamespace(
+            ready=SimpleNamespace(remote=lambda: ready),
+            run=SimpleNamespace(
+                remote=lambda _: SimpleNamespace(value=self.answers.pop(0), there=lambda: True)
+            ),
+            close=SimpleNamespace(remote=lambda: done),
+        )
+
+    def _wait(self, said: list[Any], timeout: float, **_: int) -> tuple[list[Any], list[Any]]:
+        until = time.monotonic() + timeout
+        while not all(one.there() for one in said) and time.monotonic() < until:
+            time.sleep(0.01)
+        return [one for one in said if one.there()], []
+
+    def _get(self, said: Any) -> Any:
+        if isinstance(said.value, Exception):
+            raise said.value
+        return said.value
+
+    def _kill(self, _: object) -> None:
+        self.killed += 1
+
+
+@pytest.fixture
+def hired(base: Base, monkeypatch: pytest.MonkeyPatch) -> Callable[[Played], crews.Crews]:
+    """An engine on the Ray that is played."""
+
+    def on(played: Played) -> crews.Crews:
+        monkeypatch.setattr(crews, "ray", played)
+        order = Order(config.find(base.root), None, "", None)
+        return crews.Crews(order, Wanted(runs=1), {})
+
+    return on
+
+
+def refusal() -> Exception:
+    """What Ray hands on when a worker's zygote does not start."""
+    cause = ZygoteFailed("python: cannot be started")
+    error: Exception = RayTaskError("run", "the traceback there", cause)
+    return error
+
+
+@pytest.mark.parametrize(
+    "first", [LOST, refusal(), WorkerCrashedError()], ids=["lost", "refused", "died"]
+)
+def test_another_worker_is_asked(
+    hired: Callable[[Played], crews.Crews], first: Outcome | Exception
+) -> None:
+    """A worker loses its run, has no zygote, or dies: what the next one says counts."""
+    played = Played(first, PASSED)
+    with hired(played) as engine:
+        answer = engine.run(RUN, 0, lambda _: None)
+    assert answer.outcome == PASSED
+    assert played.killed == 2, "the first at once, the second at the end"
+
+
+def test_what_every_worker_loses_is_lost(hired: Callable[[Played], crews.Crews]) -> None:
+    """After some workers it is given up, with what the last one said."""
+    played = Played(*[LOST] * crews.TRIES)
+    with hired(played) as engine:
+        answer = engine.run(RUN, 0, lambda _: None)
+    assert answer.outcome.status == "lost"
+    assert answer.outcome.message.endswith(f"{crews.TRIES} times; at last: no room on the disk")
+    assert not played.answers
+
+
+def test_two_refusals_are_the_toolchains_fault(hired: Callable[[Played], crews.Crews]) -> None:
+    """Two workers whose zygotes do not start: the toolchain cannot run, and that is said."""
+    played = Played(refusal(), refusal(), PASSED)
+    with hired(played) as engine, pytest.raises(ZygoteFailed, match="cannot be started"):
+        engine.run(RUN, 0, lambda _: None)
+
+
+def test_after_the_end_nobody_asks(hired: Callable[[Played], crews.Crews]) -> None:
+    """`close` waits for a thread that is hiring a worker: Ray would end the process for asking."""
+    played = Played(PASSED, start=60.0)
+    engine = hired(played)
+    asking = threading.Thread(target=engine.run, args=(RUN, 0, lambda _: None), daemon=True)
+    asking.start()
+    while not engine.crews() or not engine.crews()[0]._hiring:
+        time.sleep(0.01)
+    engine.close()
+    played.ended = True
+    asking.join(5)
+    time.sleep(0.7)  # longer than a hiring thread waits before it looks up
+    assert not asking.is_alive()
+    assert not played.asked_after_its_end
