@@ -124,12 +124,18 @@ class FrontMatter(msgspec.Struct, frozen=True, omit_defaults=True):
     exempt: tuple[Exemption, ...] = ()
 
 
+EDITION = r"^[0-9a-f]{12}$"
+"""What `translations.edition` makes."""
+
+
 class Translation(msgspec.Struct, frozen=True):
     """The YAML block of a translation: everything else is the original's."""
 
     id: str
     title: Text
     summary: Text
+    follows: Annotated[str, Meta(pattern=EDITION)] | None = None
+    """The edition of the original's words that it was made from: `translations.edition`."""
 
 
 EXIT = r"exit:([1-9]\d?|1\d\d|2[0-4]\d|25[0-5])"

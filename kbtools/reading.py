@@ -92,6 +92,8 @@ class Page(msgspec.Struct, frozen=True):
     """What keeps the front matter from being read at all."""
     fences: tuple[Fence, ...]
     headings: tuple[Heading, ...]
+    opening: int
+    """Lines that the front matter takes."""
     body: str
 
     def place(self, line: int) -> Place:
@@ -108,6 +110,18 @@ class Page(msgspec.Struct, frozen=True):
         """A problem on that line; the rule that found it adds its name."""
         source = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
         return Problem(self.place(line), "", message, help, source)
+
+    @property
+    def prose(self) -> list[str]:
+        """The lines below the front matter that are no part of a snippet."""
+        code = {
+            line
+            for fence in self.fences
+            if fence.runs
+            for line in range(fence.line, fence.line + fence.code.count("\n") + 2)
+        }
+        below = enumerate(self.lines[self.opening :], self.opening + 1)
+        return [line for number, line in below if number not in code]
 
     @property
     def translates(self) -> bool:
@@ -157,6 +171,7 @@ def take_apart(text: str, path: str, config: Config) -> Page:
             for i, token in enumerate(tokens)
             if token.type == "heading_open" and token.tag == "h2" and token.level == 0 and token.map
         ),
+        opening=end,
         body="\n".join(lines[end:]).strip() + "\n",
     )
 

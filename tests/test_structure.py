@@ -25,7 +25,7 @@ PYTHON_FILES = sorted(
 LAYERS = (
     {"article", "config", "outcome", "repro", "wrapping"},
     {"reading", "toolchain", "running", "schema", "starting", "building_links"},
-    {"decoding", "judging", "evidence", "environments"},
+    {"decoding", "judging", "evidence", "environments", "translations"},
     {"linking", "state", "building_install", "plausible", "engine"},
     {"matching"},
     {"checks", "building", "matrix", "scoring", "sharding", "merging", "changed", "news"},

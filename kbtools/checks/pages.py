@@ -54,6 +54,7 @@ SHAPES = {
     **dict.fromkeys(("report", "fix", "cause", "related"), REFERENCE),
     "since": "a day, as in 2026-01-31",
     "basis": "stated or inferred",
+    "follows": "12 hexadecimal digits between double quotes; without them, check says which",
 }
 """What a value of the front matter looks like, where its type does not say it."""
 
@@ -124,7 +125,7 @@ def kb003_unknown_key(page: Page, config: Config) -> Iterator[Problem]:
         if key not in known:
             hint = nearest(key, known)
             if page.translates and key in fields(FrontMatter):
-                hint = "a translation has id, title and summary; the rest is the original's"
+                hint = "a translation has id, title, summary, follows; the rest is the original's"
             yield page.problem(page.line_of(key), f"unknown key `{key}`", hint)
         elif key in NESTED and not page.translates:
             value = page.matter[key]

@@ -13,6 +13,7 @@ from kbtools.config import Unreadable
 from kbtools.decoding import front_matter, snippets
 from kbtools.evidence import Row
 from kbtools.judging import recognises
+from kbtools.translations import edition
 
 if TYPE_CHECKING:
     from kbtools.checks import Base
@@ -70,6 +71,23 @@ def kb303_translation(base: Base) -> Iterator[Problem]:
         if len(here) != len(there):
             message = f"snippets here: {len(here)}, in the original: {len(there)}"
             yield page.problem(len(page.lines), message, f"see {original.path}")
+
+
+def kb308_follows(base: Base) -> Iterator[Problem]:
+    """A translation names the edition of the original's words that it was made from.
+
+    When the original is worded anew, that is no problem: `check` says so, and so does the
+    translation's page, until somebody has translated the change and names the new edition.
+    """
+    originals = {one.id: base.page_of(one) for one in base.articles}
+    for page in base.pages:
+        original = originals.get(str(page.matter.get("id")))
+        if page.translates and original and "follows" not in page.matter:
+            message = "it does not say which edition of its original it follows"
+            step = (
+                f'once it says what {original.path} says now, add: follows: "{edition(original)}"'
+            )
+            yield page.problem(page.line_of("summary"), message, step)
 
 
 def _as_written(snippet: Snippet) -> tuple[object, ...]:

@@ -26,6 +26,7 @@ def check(
     from kbtools.reports import github as on_github
     from kbtools.reports import sarif, text
     from kbtools.reports.places import in_checkout
+    from kbtools.translations import behind
 
     base = checks.load(found(ctx))
     aside = sarif_file == "-"
@@ -38,6 +39,9 @@ def check(
     open_ = [s for s in snippets if s.keys.net and (not wanted or s.place.path in wanted)]
     for snippet in open_:
         click.echo(text.asks_for_the_network(snippet), err=aside)
+    late = [one for one in behind(base.pages) if not wanted or one.place.path in wanted]
+    for one in late:
+        click.echo(text.behind(one), err=aside)
     files = len(wanted) or len(base.pages)
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"
@@ -48,6 +52,7 @@ def check(
         reporting.annotate(problems, base.config, aside)
         prefix = in_checkout(base.config)
         reporting.say((on_github.asks_for_the_network(s, prefix) for s in open_), aside)
+        reporting.say((on_github.behind(one, prefix) for one in late), aside)
     if sarif_file:
         log = sarif.of_problems(problems, in_checkout(base.config))
         reporting.one_file(sarif_file, log)

@@ -11,6 +11,7 @@ from kbtools.article import Problem, Snippet
 from kbtools.config import Config
 from kbtools.judging import GREEN, RED
 from kbtools.reports.places import failing_line
+from kbtools.translations import Behind
 from kbtools.verifying import Result, Verified
 
 SUMMARY_LIMIT = 1 << 20
@@ -46,6 +47,12 @@ def asks_for_the_network(snippet: Snippet, prefix: str = "") -> str:
     said = f"{snippet.name} asks for the network (net=yes)"
     place = snippet.place
     return command("notice", prefix + place.path, place.line - 1, said, said)
+
+
+def behind(one: Behind, prefix: str = "") -> str:
+    """A notice at a translation whose original was worded anew."""
+    said = f"{one.original} has been worded anew since; its edition is {one.edition} now"
+    return command("notice", prefix + one.place.path, one.place.line, said, said)
 
 
 def command(level: str, path: str, line: int, title: str, message: str) -> str:

@@ -9,6 +9,7 @@ from click import style
 
 from kbtools.article import Place, Problem, Snippet
 from kbtools.judging import GREEN, RED, documented_failure
+from kbtools.translations import Behind
 from kbtools.verifying import Result, Verified
 
 COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
@@ -33,6 +34,14 @@ def asks_for_the_network(snippet: Snippet) -> str:
     """What a reviewer should look at twice, though it breaks no rule."""
     place = Place(snippet.place.path, snippet.place.line - 1)
     return f"{style(str(place), bold=True)}: {snippet.name} asks for the network (net=yes)"
+
+
+def behind(one: Behind) -> str:
+    """A translation that is to be looked at, though no rule is broken."""
+    return (
+        f"{style(str(one.place), bold=True)}: {one.original} has been worded anew since;"
+        f' translate what changed, then write: follows: "{one.edition}"'
+    )
 
 
 def verdict(result: Result) -> str:

@@ -16,6 +16,7 @@ from kbtools.site.pages.strip import names_of, strip
 from kbtools.site.rendering import LONG, cut
 from kbtools.starting import slug
 from kbtools.toolchain import MACHINE
+from kbtools.translations import is_behind
 
 
 def article_page(
@@ -77,6 +78,7 @@ def fold(frame: Frame, entry: Entry, cells: tuple[Cell, ...]) -> str:
         title=cut(text.title),
         summary=cut(text.summary, LONG),
         text=text,
+        behind=text is not entry.original and is_behind(text.page, entry.original.page),
         word=entry.state.word,
         remedy=remedy(entry.original.page, entry.article.snippets),
         claim=claim(frame, entry),
