@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -20,6 +21,10 @@ from kbtools.toolchain import Toolchain
 
 LIMIT = 2000
 """Characters of a field that are shown anywhere: more is no title, summary or word."""
+
+
+MANY = 10
+"""Articles from which on a toolchain that one of them alone was run on is that article's own."""
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -105,6 +110,17 @@ class Book(msgspec.Struct, frozen=True, dict=True):
     def toolchains(self) -> tuple[Toolchain, ...]:
         """Those on which anything was seen, as the columns of the board stand."""
         return self.board.toolchains
+
+    @cached_property
+    def common(self) -> tuple[Toolchain, ...]:
+        """The toolchains that are no single article's own, which are the columns of the board.
+
+        A release that a bisection went through, or an environment made for one failure, says
+        nothing of the other articles. Among few articles every toolchain counts.
+        """
+        ran = Counter(identity for entry in self.entries for identity in entry.by_toolchain)
+        few = len(self.entries) < MANY
+        return tuple(one for one in self.toolchains if few or ran[one.identity] > 1)
 
     @cached_property
     def briefs(self) -> tuple[str, ...]:

@@ -20,22 +20,27 @@ from kbtools.site.rendering import cut, visible
 
 
 def board_page(frame: Frame) -> tuple[str, bytes]:
-    """Articles × toolchains."""
-    of_article = dict(frame.book.board.rows)
+    """Articles × toolchains, without the columns that are one article's own."""
+    book = frame.book
+    columns = {one.identity for one in book.common}
+    of_article = dict(book.board.rows)
     rows = [
         (
             entry,
             [
                 marks.of_cell(frame, entry, found, toolchain)
-                for found, toolchain in zip(
-                    of_article[entry.id], frame.book.toolchains, strict=True
-                )
+                for found, toolchain in zip(of_article[entry.id], book.toolchains, strict=True)
+                if toolchain.identity in columns
             ],
         )
-        for entry in frame.book.entries
+        for entry in book.entries
     ]
     return frame.plain(
-        "board.html", frame.words("board.title"), frame.words("board.lead"), rows=rows
+        "board.html",
+        frame.words("board.title"),
+        frame.words("board.lead"),
+        rows=rows,
+        own=[one for one in book.toolchains if one.identity not in columns],
     )
 
 

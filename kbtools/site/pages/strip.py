@@ -35,10 +35,11 @@ def strip(frame: Frame, entry: Entry, cells: Sequence[Cell]) -> list[Mark]:
     where one was seen to fail and another not to, each has its own.
     """
     names = names_of(entry)
+    common = {one.identity for one in frame.book.common}
     groups: dict[str, list[tuple[Toolchain, Cell]]] = {}
     for toolchain, found in zip(frame.book.toolchains, cells, strict=True):
         label = label_of(toolchain, names)
-        if label:
+        if label and (found.verdicts or toolchain.identity in common):
             groups.setdefault(label, []).append((toolchain, found))
     marks = []
     for label, members in sorted(groups.items(), key=lambda item: _versions(item[1][0][0], names)):

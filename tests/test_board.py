@@ -1,0 +1,55 @@
+"""The status board, and the toolchains that are one article's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from bases import Base, fence
+
+from kbtools import checks, config
+from kbtools.site import book
+from kbtools.site.book import MANY, Book
+from kbtools.site.pages import others
+from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.strip import strip
+
+FAILS = fence("python repro id=r1", 'raise RuntimeError("the failure")')
+
+
+def recorded(base: Base, articles: int) -> Book:
+    """So many articles on this toolchain, the first on another one as well."""
+    for number in range(1, articles + 1):
+        base.article(FAILS, number=number, matter='affected: [{python: ">=3.9"}]')
+    assert base.verify("--record").code == 0
+    file = base.root / "evidence" / "KB0001.jsonl"
+    [row] = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    row["toolchain"]["python"] = "3.9.0"
+    with file.open("a", encoding="utf-8") as rows:
+        rows.write(json.dumps(row) + "\n")
+    return book.of(checks.load(config.find(base.root)))
+
+
+def cells(made: Book, article: str) -> list[str]:
+    """What the strip of an article's page has a cell for."""
+    entry = made.by_id[article]
+    frame = Frame(made, "en", f"{article}.md")
+    return [mark.label for mark in strip(frame, entry, book.cells(entry, made.toolchains))]
+
+
+@pytest.mark.parametrize(("articles", "columns"), [(MANY - 1, 2), (MANY, 1)])
+def test_what_one_article_alone_was_run_on(
+    new_base: Callable[..., Base], articles: int, columns: int
+) -> None:
+    """Among many articles it has no column and no cell in another's strip, but a line below."""
+    made = recorded(new_base(), articles)
+    assert len(made.toolchains) == 2
+    assert len(made.common) == columns
+    assert "3.9.0" in cells(made, "KB0001")
+    assert ("3.9.0" in cells(made, "KB0002")) is (columns == 2)
+    _, page = others.board_page(Frame(made, "en", "status.md"))
+    text = page.decode()
+    assert text.count('<th scope="col"') == 1 + columns
+    assert text.count("Python 3.9.0") >= 1, "it is listed, whatever the columns"
+    assert ("One article alone" in text) is (columns == 1)
