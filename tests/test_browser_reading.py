@@ -20,6 +20,8 @@ FIRST = {
     "wy_fast": "KB0002",
     'identifier "entry" is undefined': "KB0003",
     "声明冲突": "KB0004",
+    "权重不变": "KB0099",
+    "原地操作改掉了求梯度要用的张量": "KB0048",
     "KB0022": "KB0022",
 }
 """Query → the article that must be found first."""

@@ -5,18 +5,29 @@ import { FIRST, LANGUAGE, LANGUAGES, ROOT, fill, here, make } from "./dom.js";
 import { recognise } from "./recognise.js";
 
 const SHOWN = 12;
+const CHARACTERS = 24;
+const HAN = /\p{Script=Han}/u;
 let loading = null;
+let merging = null;
 
 function engine() {
   loading = loading || (async () => {
     const found = await import(new URL("pagefind/pagefind.js", ROOT));
     await found.options({ baseUrl: ROOT.pathname, excerptLength: 24 });
-    for (const language of LANGUAGES)
-      if (language !== LANGUAGE)
-        await found.mergeIndex(new URL("pagefind", ROOT).href, { language }).catch(() => null);
+    if (LANGUAGE !== FIRST) await others(found); // what is not translated is only there
     return found;
   })();
   return loading;
+}
+
+/** Loads the indexes of the other languages; in the first one every article is, so that few need them. */
+function others(found) {
+  merging = merging || (async () => {
+    for (const language of LANGUAGES)
+      if (language !== LANGUAGE)
+        await found.mergeIndex(new URL("pagefind", ROOT).href, { language }).catch(() => null);
+  })();
+  return merging;
 }
 
 /** Loads what a search needs, so that the first one is quick. */
@@ -31,9 +42,22 @@ function same(url) {
   return LANGUAGES.includes(head) && head !== FIRST ? rest.join("/") : path;
 }
 
+/**
+ * The words of a query. Chinese is written without spaces, and whoever cuts it into words cuts it
+ * otherwise than the index was cut: each two neighbouring characters count as a word.
+ */
+function words(query) {
+  const found = [];
+  for (const part of query.toLowerCase().split(/\s+/))
+    for (const run of part.match(/\p{Script=Han}+|\P{Script=Han}+/gu) || [])
+      if (HAN.test(run) && run.length > 2)
+        for (let at = 0; at + 2 <= run.length; at++) found.push(run.slice(at, at + 2));
+      else found.push(run);
+  return found;
+}
+
 /** How well a page fits a query beyond Pagefind's order, which counts the beginning of a word, too. */
 function fit(query, page) {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const title = page.meta.title.toLowerCase();
   const text = page.content.toLowerCase();
   const whole = (word) => {
@@ -43,8 +67,10 @@ function fit(query, page) {
     }
     return false;
   };
-  const phrase = words.join(" ");
-  return (title.includes(phrase) ? 4 : 0) + (whole(phrase) ? 2 : 0) + (words.every(whole) ? 1 : 0);
+  const phrase = query.toLowerCase().trim().replace(/\s+/g, " ");
+  const all = words(query);
+  const share = all.filter(whole).length / (all.length || 1);
+  return (title.includes(phrase) ? 4 : 0) + (whole(phrase) ? 2 : 0) + (share === 1 ? 1 : share / 2);
 }
 
 /**
@@ -53,25 +79,43 @@ function fit(query, page) {
  */
 function about(query, page) {
   const text = `${page.meta.title} ${page.content}`.toLowerCase();
-  const words = query.toLowerCase().split(/\s+/)
+  const all = words(query)
     .map((word) => word.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "")).filter(Boolean);
-  const there = words.filter((word) =>
-    /[^\x00-\x7f]/.test(word) || text.includes(word.slice(0, Math.max(2, word.length * 0.6))));
-  return there.length * 2 >= words.length;
+  const there = all.filter((word) =>
+    text.includes(HAN.test(word) ? word : word.slice(0, Math.max(2, word.length * 0.6))));
+  return there.length * 2 >= all.length;
+}
+
+/**
+ * What Pagefind finds for a query; of a Chinese one also the pages that have most of its characters,
+ * each at the beginning of a word of the index.
+ */
+async function pages(found, query) {
+  const characters = [...new Set(query.match(/\p{Script=Han}/gu) || [])].slice(0, CHARACTERS);
+  const [whole, ...single] = await Promise.all([query, ...characters].map((one) => found.search(one)));
+  const best = new Map(whole.results.slice(0, 2 * SHOWN).map((one) => [one.id, one]));
+  const times = new Map();
+  for (const one of single.flatMap((answer) => answer.results))
+    times.set(one.id, { one, n: (times.get(one.id)?.n || 0) + 1 });
+  [...times.values()].sort((a, b) => b.n - a.n).slice(0, 2 * SHOWN)
+    .forEach(({ one }) => best.set(one.id, one));
+  const all = await Promise.all([...best.values()].map((one) => one.data()));
+  return all.filter((one) => about(query, one));
 }
 
 /** Results for a query, best first: `{path, title, excerpt, known}`. */
 export async function find(query) {
   const found = await engine();
-  const [search, recognised] = await Promise.all([found.search(query), recognise(query)]);
-  const pages = await Promise.all(search.results.slice(0, 2 * SHOWN).map((one) => one.data()));
-  const own = here("").pathname;
+  if (/[^\x00-\x7f]/.test(query)) await others(found);
+  const [own, recognised] = await Promise.all([pages(found, query), recognise(query)]);
+  const seen = own.length ? own : await others(found).then(() => pages(found, query));
+  const root = here("").pathname;
   const results = new Map();
-  for (const page of pages.filter((one) => about(query, one))) {
+  for (const page of seen) {
     const path = same(page.url);
     const rank = fit(query, page);
     const before = results.get(path);
-    const mine = new URL(page.url, ROOT).pathname === own + path; // in the language of this page
+    const mine = new URL(page.url, ROOT).pathname === root + path; // in the language of this page
     const one = { path, title: page.meta.title, excerpt: page.excerpt, marked: true };
     if (!before) results.set(path, { ...one, rank });
     else results.set(path, { ...(mine ? one : before), rank: Math.max(rank, before.rank) });
