@@ -102,6 +102,21 @@ def test_what_a_snippet_needs_is_said(new_base: Callable[..., Base]) -> None:
     assert re.findall(r"needs (?:a|\d) GPUs?(?: to itself)?", said) == list(words.values())
 
 
+def test_texts_that_the_prose_does_not_show(new_base: Callable[..., Base]) -> None:
+    """What a signature knows the failure by is on the page, once: whoever has it finds the page."""
+    base = prepared(new_base())
+    file = base.article(FAILS, number=1)
+    shown = '"literal": "the failure"}'
+    text = file.read_text("utf-8").replace(shown, f'{shown}, {{"literal": "older <words>"}}')
+    file.write_text(text, "utf-8")
+    base.article(FAILS, number=2)
+    build.generate(checks.load(config.find(base.root)), main)
+    said = [(base.root / f"build/pages/KB000{n}.md").read_text("utf-8") for n in (1, 2)]
+    assert "<li><code>older &lt;words&gt;</code></li>" in said[0]
+    assert "<code>the failure</code>" not in said[0]
+    assert "kb-texts" not in said[1]
+
+
 def test_only_what_changed_is_written(built: Base) -> None:
     """A second generation writes nothing, an edited article its pages and those that list it."""
     settings = config.find(built.root)

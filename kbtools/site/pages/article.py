@@ -42,6 +42,7 @@ def article_page(
     parts = [
         fold(frame, entry, cells),
         prose.body(frame, text.page, sections, replace),
+        texts(frame, entry),
         section(frame, "evidence", evidence(frame, entry)),
         section(frame, "upstream", upstream(frame, entry)),
         section(frame, "link", link(frame, entry)),
@@ -56,6 +57,18 @@ def section(frame: Frame, name: str, html: str) -> str:
     """A section that no author wrote; what it says is not searched."""
     title = frame.words(f"article.{name}")
     return f'\n## {title} {{#{name} data-pagefind-ignore="all"}}\n\n{html}\n'
+
+
+def texts(frame: Frame, entry: Entry) -> str:
+    """What the failure is recognised by and the page does not show: whoever has that, finds it."""
+    text = entry.text(frame.language)
+    shown = " ".join(f"{text.title} {text.summary} {text.page.body}".split())
+    more = [
+        signature.literal
+        for signature in entry.article.matter.signatures
+        if " ".join(signature.literal.split()) not in shown
+    ]
+    return section(frame, "texts", frame.html("texts.html", texts=more)) if more else ""
 
 
 def sections_of(entry: Entry, page: Page) -> dict[str, str]:
