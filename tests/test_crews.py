@@ -9,9 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import rays
 from bases import Base
 
-pytest.importorskip("ray", reason="ray is not installed here")
+if not hasattr(rays, "ray"):
+    pytest.skip("ray is not installed here", allow_module_level=True)
 from ray.exceptions import RayTaskError, WorkerCrashedError
 
 from kbtools import config

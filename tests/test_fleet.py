@@ -6,7 +6,6 @@ import ast
 import collections
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rays
 from bases import Base, Finished, fence
 
 from kbtools import config, fleet
@@ -51,13 +51,8 @@ def articles(base: Base, count: int) -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A Ray cluster of three nodes on the loopback, with a CPU each; one says it has two GPUs."""
-    given = {  # read when Ray is imported
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),
-        "RAY_USAGE_STATS_ENABLED": "0",
-    }
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in given.items():
+        for name, value in rays.GIVEN.items():
             patch.setenv(name, value)
         from ray._common.utils import get_default_system_temp_dir
         from ray.cluster_utils import Cluster
