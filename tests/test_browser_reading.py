@@ -240,6 +240,10 @@ def test_without_javascript(chromium: Any, our_site: Served) -> None:
         assert "/by/component/" in page.url
         page.click(".kb-language")
         assert "/zh/by/component/" in page.url
+        page = one.open("paste/")
+        page.fill("#kb-log", "a log that nobody else is to see")
+        assert page.locator(".kb-go").is_disabled(), "nothing could answer, and nothing is sent"
+        assert page.locator("#kb-log").get_attribute("name") is None
         one.context.close()
         assert one.wrongs == []
 

@@ -67,6 +67,9 @@ export function mount(form) {
       pasted = null;
       answer();
     });
+  // until now a form that was sent would have left the page
+  for (const button of form.querySelectorAll("button")) button.disabled = false;
+  if (area.value) answer(); // what was pasted meanwhile, or was there before a reload
 }
 
 function match(one, { words, you, own, versions, claims }) {
