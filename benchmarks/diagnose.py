@@ -26,8 +26,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kbtools.article import Signature
-from kbtools.judging import pattern
+from kbtools.articles.model import Signature
+from kbtools.evidence.verdicts import pattern
 from kbtools.matching import Entry, Index, Matcher
 
 VOCABULARY = """

@@ -23,9 +23,10 @@ from pathlib import Path
 
 from isolation import ARTICLE, CONFIG
 
-from kbtools import config, fleet
-from kbtools.engine import Ground, Here, Wanted
+from kbtools import config
 from kbtools.running import Run
+from kbtools.verification import ray as fleet
+from kbtools.verification.machines import Ground, Here, Wanted
 
 SNIPPET = "assert 1\n"
 

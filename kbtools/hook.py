@@ -57,7 +57,7 @@ def _show(error: BaseException) -> None:
     try:
         import traceback
 
-        from kbtools import footnote
+        from kbtools.integrations import footnote
 
         text = "".join(traceback.format_exception(error))
         said = footnote.of(text, versions=footnote.here())

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from kbtools import evidence
 from kbtools.checks import load
 from kbtools.cli import main
 from kbtools.config import Config, find
-from kbtools.evidence import Row
+from kbtools.evidence import store
+from kbtools.evidence.store import Row
 from kbtools.outcome import Outcome
-from kbtools.toolchain import Toolchain
+from kbtools.toolchains.model import Toolchain
 
 PROBLEMS = Path(__file__).parent / "problems"
 EXAMPLES = sorted(path.stem for path in PROBLEMS.iterdir() if path.is_dir() or path.suffix == ".md")
@@ -51,7 +51,7 @@ def record_failure(config: Config, article: str, snippet: str, output: str) -> N
         s.digest for a in base.articles for s in a.snippets if s.name == f"{article}/{snippet}"
     ]
     row = Row(
-        schema=evidence.SCHEMA,
+        schema=store.SCHEMA,
         snippet=snippet,
         code=code,
         toolchain=TOOLCHAIN,
@@ -59,7 +59,7 @@ def record_failure(config: Config, article: str, snippet: str, output: str) -> N
         when=datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC),
         kbtools="0",
     )
-    evidence.record(config.evidence, article, row, config.root / ".kbtools" / "locks")
+    store.record(config.evidence, article, row, config.root / ".kbtools" / "locks")
 
 
 def check(root: Path, *paths: str) -> tuple[int, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kbtools.bisecting import Found, Saw, Step, between, search
 from kbtools.config import Unreadable
+from kbtools.verification.bisection import Found, Saw, Step, between, search
 
 VERSIONS = [f"1.{minor}" for minor in range(16)]
 

@@ -9,8 +9,8 @@ import pytest
 from bases import Base, fence
 
 from kbtools import checks, config
-from kbtools.site import book
-from kbtools.site.book import MANY, Book
+from kbtools.site import model
+from kbtools.site.model import MANY, Book
 from kbtools.site.pages import others
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.strip import strip
@@ -28,14 +28,14 @@ def recorded(base: Base, articles: int) -> Book:
     row["toolchain"]["python"] = "3.9.0"
     with file.open("a", encoding="utf-8") as rows:
         rows.write(json.dumps(row) + "\n")
-    return book.of(checks.load(config.find(base.root)))
+    return model.of(checks.load(config.find(base.root)))
 
 
 def cells(made: Book, article: str) -> list[str]:
     """What the strip of an article's page has a cell for."""
     entry = made.by_id[article]
     frame = Frame(made, "en", f"{article}.md")
-    return [mark.label for mark in strip(frame, entry, book.cells(entry, made.toolchains))]
+    return [mark.label for mark in strip(frame, entry, model.cells(entry, made.toolchains))]
 
 
 @pytest.mark.parametrize(("articles", "columns"), [(MANY - 1, 2), (MANY, 1)])

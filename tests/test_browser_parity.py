@@ -13,9 +13,9 @@ import pytest
 from test_hostile_logs import LOGS
 from v8 import Browser
 
-from kbtools.article import Signature
+from kbtools.articles.model import Signature
 from kbtools.matching import Entry, Index, Matcher, load
-from kbtools.toolchain import MACHINE, Missing, Toolchain, Undecided, is_affected, specifiers
+from kbtools.toolchains.model import MACHINE, Missing, Toolchain, Undecided, is_affected, specifiers
 
 ROOT = Path(__file__).parent.parent
 SIZE = 2_100_000

@@ -192,7 +192,7 @@ def test_versions_can_be_typed(reader: Reader) -> None:
 
 def test_a_traceback(reader: Reader, our_site: Served) -> None:
     """A pasted log finds its article, with the line that said so; anything else an honest none."""
-    if not list(our_site.folder.glob("assets/kb-*/matching.js")):
+    if not list(our_site.folder.glob("assets/kb-*/matching/matcher.js")):
         pytest.skip("the matcher for the browser is not part of kbtools yet")
     page = reader.open("paste/")
     page.fill("#kb-log", 'x\nloc("a.py":1:2): error: operand #1 does not dominate this use\ny')
@@ -294,7 +294,7 @@ def test_three_of_a_line_at_most(reader: Reader) -> None:
     found = reader.open("").evaluate(
         """async (text) => {
           const folder = document.querySelector('script[type=module][src]').src;
-          const { recognise, matcher } = await import(new URL('recognise.js', folder));
+          const { recognise, matcher } = await import(new URL('matching/recognise.js', folder));
           const whole = (await (await matcher()).diagnose(text)).matches;
           const few = await recognise('s2');
           return [(await recognise(text)).length, whole.map((one) => one.id), few];

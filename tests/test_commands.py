@@ -17,11 +17,12 @@ from bases import KBTOOLS
 from click.testing import CliRunner, Result
 from examples import lay_out, record_failure
 
-from kbtools import config, starting
+from kbtools import config
+from kbtools.articles import scaffold
+from kbtools.articles.parsing import read
 from kbtools.checks import RULES
 from kbtools.cli import main
-from kbtools.reading import read
-from kbtools.toolchain import Toolchain
+from kbtools.toolchains.model import Toolchain
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = sorted(main.commands)
@@ -218,16 +219,16 @@ def test_ids_are_never_reused(base: Path) -> None:
 
 def test_two_new_at_once(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Articles that are made at the same moment have ids of their own."""
-    skeleton = starting.skeleton
+    skeleton = scaffold.skeleton
 
     def slowly(*given: Any) -> str:
         time.sleep(0.05)  # long enough for the others to look for a free id, too
         return skeleton(*given)
 
-    monkeypatch.setattr(starting, "skeleton", slowly)
+    monkeypatch.setattr(scaffold, "skeleton", slowly)
     found = config.find(base)
     with ThreadPoolExecutor(4) as pool:
-        made = pool.map(lambda title: starting.new_article(found, title), ("a", "b", "a", "b"))
+        made = pool.map(lambda title: scaffold.new_article(found, title), ("a", "b", "a", "b"))
     assert sorted(file.name[:7] for file in made) == [f"ABC000{i}" for i in range(2, 6)]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from bases import Base, fence
 
-from kbtools import checks, config, environments
-from kbtools.article import Role
-from kbtools.engine import Answer, Gone, Local, Started, Wanted
-from kbtools.judging import Name
+from kbtools import checks, config
+from kbtools.articles.model import Role
+from kbtools.evidence.verdicts import Name
 from kbtools.running import Run
-from kbtools.verifying import MACHINES, Bench, Options, Result, plan
+from kbtools.toolchains import declared
+from kbtools.verification.bench import MACHINES, Bench, Options, Result, plan
+from kbtools.verification.machines import Answer, Gone, Local, Started, Wanted
 
 
 class Mortal(Local):
@@ -36,9 +37,9 @@ class Mortal(Local):
 def verified(base: Base, deaths: int) -> tuple[Result, int]:
     """What comes of the one snippet of a base, and how many runs that took."""
     given = config.find(base.root)
-    place = environments.find(given, None)
+    place = declared.find(given, None)
     articles, _ = checks.readable(checks.load(given))
-    tasks = plan(articles, environments.describe(place), None, Role)
+    tasks = plan(articles, declared.describe(place), None, Role)
     engines: list[Mortal] = []
 
     def engine(wanted: Wanted) -> Mortal:

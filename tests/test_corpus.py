@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from kbtools import scoring
-from kbtools.matching import Matcher, load
+from kbtools.matching import Matcher, load, scoring
 
 ROOT = Path(__file__).parent.parent
 LOGS = ROOT / "tests" / "logs"

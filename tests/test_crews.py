@@ -17,13 +17,13 @@ if not hasattr(rays, "ray"):
 from ray.exceptions import RayTaskError, WorkerCrashedError
 
 from kbtools import config
-from kbtools.engine import Wanted
-from kbtools.fleet import crews
-from kbtools.fleet.worker import Order, Ready
 from kbtools.outcome import Outcome
 from kbtools.running import Run
 from kbtools.running.executor import ZygoteFailed
-from kbtools.toolchain import Toolchain
+from kbtools.toolchains.model import Toolchain
+from kbtools.verification.machines import Wanted
+from kbtools.verification.ray import crews
+from kbtools.verification.ray.worker import Order, Ready
 
 HERE = Toolchain("3.11.7", {})
 PASSED, LOST = Outcome("passed"), Outcome("lost", message="no room on the disk")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kbtools.toolchain import Toolchain, describe
+from kbtools.toolchains.model import Toolchain, describe
 
 BIN = "triton/backends/nvidia/bin"
 

@@ -217,7 +217,7 @@ def test_pytest_is_asked_by_a_setting(known: Base) -> None:
         "def pytest_unconfigure():\n"
         "    print('loaded', *(m for m in sys.modules if m.startswith('kbtools')))\n"
     )
-    assert shown_by_pytest(known).endswith("loaded kbtools kbtools.pytest_plugin\n")
+    assert shown_by_pytest(known).endswith("loaded kbtools kbtools.integrations.pytest_plugin\n")
 
 
 def test_a_fault_of_ours_is_a_line_of_the_report(known: Base) -> None:

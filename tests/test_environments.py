@@ -7,33 +7,34 @@ from pathlib import Path
 
 import pytest
 
-from kbtools import config, environments
+from kbtools import config
 from kbtools.config import Config, Unreadable
-from kbtools.environments import Built, Declared
+from kbtools.toolchains import declared
+from kbtools.toolchains.declared import Built, Declared
 
 
 @pytest.fixture
 def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     """The configuration of a knowledge base with its own folder of toolchains."""
-    monkeypatch.delenv(environments.FOLDER, raising=False)
+    monkeypatch.delenv(declared.FOLDER, raising=False)
     return config.decode('[knowledge-base]\nname = "a test"\nprefix = "KB"\n', tmp_path)
 
 
 def declare(base: Config, text: str) -> None:
     """Writes `toolchains.toml`."""
-    (base.root / environments.FILE).write_text(text, "utf-8")
+    (base.root / declared.FILE).write_text(text, "utf-8")
 
 
 def refusal(base: Config, word: str = "x") -> str:
     """What is said when a toolchain cannot be found."""
     with pytest.raises(Unreadable) as caught:
-        environments.find(base, word)
+        declared.find(base, word)
     return str(caught.value)
 
 
 def pretend(base: Config, name: str, recipe: str, python: str = sys.executable) -> Path:
     """Makes a folder that looks like a whole environment."""
-    place = environments.folder(base) / name
+    place = declared.folder(base) / name
     (place / "bin").mkdir(parents=True)
     (place / "bin" / "python").symlink_to(python)
     text = f'{{"recipe": "{recipe}", "installer": "", "size": 1, "shared": 0, "seconds": 1}}'
@@ -43,8 +44,8 @@ def pretend(base: Config, name: str, recipe: str, python: str = sys.executable) 
 
 def test_without_a_file_nothing_is_declared(base: Config) -> None:
     """A knowledge base need not declare toolchains; the interpreter at hand is always there."""
-    assert environments.declared(base) == {}
-    assert environments.find(base, None).python == sys.executable
+    assert declared.declared(base) == {}
+    assert declared.find(base, None).python == sys.executable
 
 
 def test_every_problem_is_named_at_once(base: Config) -> None:
@@ -56,7 +57,7 @@ def test_every_problem_is_named_at_once(base: Config) -> None:
         'before = ["???"]\npath = ["../bin"]\n\n[four]\npython = 3.11\n',
     )
     said = refusal(base).splitlines()
-    file = base.root / environments.FILE
+    file = base.root / declared.FILE
     assert said[0].startswith(f"{file}:1: one: unknown key `pakages`; there are: articles, ")
     assert said[1] == f"{file}:5: two: missing required field `python`"
     assert said[2].startswith(f"{file}:8: three.packages[1]: `torch=2.5` is no requirement: ")
@@ -71,7 +72,7 @@ def test_a_name_with_a_dot_needs_quotes(base: Config) -> None:
     declare(base, '[triton-2.3]\npython = "3.11"\n')
     assert 'a name with a dot stands in quotes: ["triton-2.3"]' in refusal(base)
     declare(base, '["triton-2.3"]\npython = "3.11"\n')
-    assert set(environments.declared(base)) == {"triton-2.3"}
+    assert set(declared.declared(base)) == {"triton-2.3"}
 
 
 @pytest.mark.parametrize("name", ["../up", ".hidden", "a/b", "", "a b"])
@@ -84,9 +85,9 @@ def test_a_name_is_no_path(base: Config, name: str) -> None:
 def test_not_toml(base: Config) -> None:
     """A file that is not TOML, or not text, is named with what is wrong."""
     declare(base, "[one\n")
-    assert str(base.root / environments.FILE) in refusal(base)
-    (base.root / environments.FILE).write_bytes(b"\xff\xfe")
-    assert str(base.root / environments.FILE) in refusal(base)
+    assert str(base.root / declared.FILE) in refusal(base)
+    (base.root / declared.FILE).write_bytes(b"\xff\xfe")
+    assert str(base.root / declared.FILE) in refusal(base)
 
 
 def test_not_synced(base: Config) -> None:
@@ -100,10 +101,10 @@ def test_a_changed_declaration_makes_stale(base: Config) -> None:
     one = Declared("3.11", packages=("numpy",))
     pretend(base, "x", one.recipe)
     declare(base, '[x]\npython = "3.11"\npackages = ["numpy"]\npurpose = "new"\nsize-gb = 1\n')
-    assert environments.find(base, "x").python.endswith("x/bin/python")
+    assert declared.find(base, "x").python.endswith("x/bin/python")
     declare(base, '[x]\npython = "3.11"\npackages = ["numpy==2.0.0"]\n')
     assert "is not as toolchains.toml declares it now" in refusal(base)
-    assert environments.state(base, "x", environments.declared(base)["x"]) == "stale"
+    assert declared.state(base, "x", declared.declared(base)["x"]) == "stale"
 
 
 def test_a_python_that_is_gone(base: Config) -> None:
@@ -117,7 +118,7 @@ def test_half_built_is_not_there(base: Config) -> None:
     """Without its mark, or with one cut short, a folder is no environment."""
     place = pretend(base, "x", Declared("3.11").recipe)
     declare(base, '[x]\npython = "3.11"\n')
-    assert environments.find(base, "x").name == "x"
+    assert declared.find(base, "x").name == "x"
     (place / Built.FILE).write_text('{"recipe": "', "utf-8")
     assert "is not on this machine yet" in refusal(base)
 
@@ -126,7 +127,7 @@ def test_an_interpreter_of_your_own(base: Config) -> None:
     """A path without packages is used as it is, relative to the knowledge base."""
     (base.root / "mine").symlink_to(sys.executable)
     declare(base, '[x]\npython = "mine"\n\n[y]\npython = "nothing"\n')
-    assert environments.find(base, "x").python == str(base.root / "mine")
+    assert declared.find(base, "x").python == str(base.root / "mine")
     assert "nothing is not an interpreter that can be run" in refusal(base, "y")
 
 
@@ -138,14 +139,14 @@ def test_an_unknown_name(base: Config) -> None:
 
 def test_the_shared_folder(base: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A variable names the folder of toolchains; empty, it counts as not set."""
-    monkeypatch.setenv(environments.FOLDER, "")
-    assert environments.folder(base) == base.root / ".kbtools" / "toolchains"
-    monkeypatch.setenv(environments.FOLDER, str(tmp_path / "shared"))
-    assert environments.folder(base) == tmp_path / "shared"
+    monkeypatch.setenv(declared.FOLDER, "")
+    assert declared.folder(base) == base.root / ".kbtools" / "toolchains"
+    monkeypatch.setenv(declared.FOLDER, str(tmp_path / "shared"))
+    assert declared.folder(base) == tmp_path / "shared"
 
 
 def test_our_own_file() -> None:
     """The toolchains of this repository are as they should be, each with a purpose and a size."""
-    known = environments.declared(config.find(Path(__file__).parent))
+    known = declared.declared(config.find(Path(__file__).parent))
     assert known
     assert all(one.purpose and one.size_gb for one in known.values() if one.is_built)

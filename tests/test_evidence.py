@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kbtools.article import ALWAYS, Keys, Place, Role, Snippet
+from kbtools.articles.model import ALWAYS, Keys, Place, Role, Snippet
 from kbtools.config import Unreadable
-from kbtools.evidence import Row, file_of, of_snippet, prune, read, record
+from kbtools.evidence.store import Row, file_of, of_snippet, prune, read, record
 from kbtools.outcome import Outcome
-from kbtools.toolchain import Toolchain
+from kbtools.toolchains.model import Toolchain
 
 OLD = Toolchain("3.11.7", {"triton": "2.3.1"})
 NEW = Toolchain("3.11.7", {"triton": "3.7.1"}, kernel="6.1")

@@ -20,7 +20,8 @@ import pytest
 import rays
 from bases import Base, Finished, fence
 
-from kbtools import config, fleet
+from kbtools import config
+from kbtools.verification import ray as fleet
 
 COUNT = int(os.environ.get("KBTOOLS_FLEET_SNIPPETS", "48"))
 """Synthetic snippets; 200 is what was asked for, and what takes a minute a run."""
@@ -85,8 +86,9 @@ import sys
 from pathlib import Path
 from concurrent.futures import ThreadPoolExecutor
 
-from kbtools import config, fleet
-from kbtools.engine import Wanted
+from kbtools import config
+from kbtools.verification import ray as fleet
+from kbtools.verification.machines import Wanted
 from kbtools.running import Run
 
 code = '''
@@ -97,7 +99,8 @@ time.sleep(0.5)
 print((os.environ["CUDA_VISIBLE_DEVICES"], began, time.time()))
 '''
 with fleet.ground(config.find(Path(sys.argv[1])), sys.argv[2]) as ground:
-    from kbtools.fleet import crews  # not before: what Ray reads when it is imported is set by now
+    # not before: what Ray reads when it is imported is set by now
+    from kbtools.verification.ray import crews
 
     crews.HOPELESS = 3.0
     [place], _ = ground.places(None)
@@ -137,8 +140,9 @@ DIED = """
 import sys
 from pathlib import Path
 
-from kbtools import config, fleet
-from kbtools.engine import Gone, Wanted
+from kbtools import config
+from kbtools.verification import ray as fleet
+from kbtools.verification.machines import Gone, Wanted
 from kbtools.running import Run
 
 run = Run(source="raise ValueError", language="python", shown="kb/a.md")

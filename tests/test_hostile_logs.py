@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from bases import KBTOOLS
 
-from kbtools import answering
+from kbtools.integrations import new_issue
 from kbtools.matching import Index, Matcher, load
 
 ROOT = Path(__file__).parent.parent
@@ -120,9 +120,9 @@ def test_an_issue_is_answered_or_not(name: str) -> None:
     """The body of an issue, of the 65,536 characters that it may have, and of far more."""
     index, _ = known()
     for size in (65_536, 2_000_000):
-        one = answering.Issue(1, name, LOGS[name]()[:size], True)
+        one = new_issue.Issue(1, name, LOGS[name]()[:size], True)
         started = time.process_time()
-        assert not answering.answer(one, index).reply
+        assert not new_issue.answer(one, index).reply
         assert time.process_time() - started < SECONDS
 
 

@@ -119,7 +119,8 @@ def test_a_changed_toolchain(versioned: Base) -> None:
 
 def test_a_changed_helper(versioned: Base) -> None:
     """Where kbtools itself is in the repository, its helper is a reason for those who import it."""
-    from kbtools import changed, checks, config
+    from kbtools import checks, config
+    from kbtools.ci import changed
 
     versioned.article(HELPED, number=3)
     git(versioned, "add", ".")

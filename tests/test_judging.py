@@ -7,8 +7,17 @@ import typing
 
 import pytest
 
-from kbtools.article import ALWAYS, Article, FrontMatter, Keys, Place, Role, Signature, Snippet
-from kbtools.judging import (
+from kbtools.articles.model import (
+    ALWAYS,
+    Article,
+    FrontMatter,
+    Keys,
+    Place,
+    Role,
+    Signature,
+    Snippet,
+)
+from kbtools.evidence.verdicts import (
     GREEN,
     RED,
     Expectation,
@@ -20,7 +29,7 @@ from kbtools.judging import (
     recognises,
 )
 from kbtools.outcome import Outcome, Status
-from kbtools.toolchain import Gpu, Toolchain
+from kbtools.toolchains.model import Gpu, Toolchain
 
 CPU = Toolchain(python="3.11.7", packages={"torch": "2.13.0+cpu", "triton": "3.7.1"})
 GPU = Toolchain("3.11.7", CPU.packages, cuda="13.0.88", gpus=(Gpu("NVIDIA H200", "9.0"),) * 2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from bases import Base, fence
 
-from kbtools import linking
-from kbtools.article import FrontMatter, Signature, Upstream
+from kbtools.articles import links
+from kbtools.articles.model import FrontMatter, Signature, Upstream
 from kbtools.config import Config, KnowledgeBase
 
 CONFIG = Config(knowledge_base=KnowledgeBase(name="failures", prefix="KB"))
@@ -36,7 +36,7 @@ ONE = FrontMatter(
 )
 def test_reference(text: str, expected: str | None) -> None:
     """A thread is named by its short form or by any address of its page."""
-    assert linking.reference(text) == expected
+    assert links.reference(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,21 +51,21 @@ def test_reference(text: str, expected: str | None) -> None:
 )
 def test_article_id(text: str, expected: str | None) -> None:
     """An article is named by its id or by its address."""
-    assert linking.article_id(text, CONFIG) == expected
+    assert links.article_id(text, CONFIG) == expected
 
 
 def test_both_ways() -> None:
     """From a thread to its articles, whatever the case of its letters, and back."""
-    assert linking.about("FLA-org/flash-linear-attention#97", [ONE]) == (ONE,)
-    assert linking.about("fla-org/flash-linear-attention#9", [ONE]) == ()
+    assert links.about("FLA-org/flash-linear-attention#97", [ONE]) == (ONE,)
+    assert links.about("fla-org/flash-linear-attention#9", [ONE]) == ()
     thread = ONE.upstream[0].reference
-    assert linking.upstream_url(thread).endswith("fla-org/flash-linear-attention/issues/97")
-    assert linking.thread_path(thread) == "issues/fla-org/flash-linear-attention/97/"
+    assert links.upstream_url(thread).endswith("fla-org/flash-linear-attention/issues/97")
+    assert links.thread_path(thread) == "issues/fla-org/flash-linear-attention/97/"
 
 
 def test_markdown_of_a_hostile_title() -> None:
     """Nothing in a title is Markdown or HTML in a reply."""
-    said = linking.reply(ONE, "https://kb.example/kb/", "failures")
+    said = links.reply(ONE, "https://kb.example/kb/", "failures")
     assert r"KB0002: operand \#1 \<does\> \`not\` dominate](https://kb.example/kb/KB0002/)" in said
     assert "kbtools verify KB0002" in said
 
@@ -77,7 +77,7 @@ def test_published_addresses_only_grow(base: Base) -> None:
     assert "1 address added" in base.kbtools("link", "--publish").out
     assert "0 addresses added" in base.kbtools("link", "--publish").out
     assert base.kbtools("check").code == 0
-    file = base.root / linking.LOCK
+    file = base.root / links.LOCK
     file.write_text(file.read_text("utf-8") + "KB0009/\n", "utf-8")
     checked = base.kbtools("check")
     assert checked.code == 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kbtools.article import Signature
+from kbtools.articles.model import Signature
 from kbtools.matching import Diagnosis, Entry, Index, Matcher
-from kbtools.matching.log import HEAD, LINES, TAIL, Log
+from kbtools.matching.cleaning import HEAD, LINES, TAIL, Log
 from kbtools.matching.versions import versions_of
 
 TILE = Entry(

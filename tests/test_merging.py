@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from bases import Base, fence
 
-from kbtools import checks, config, merging
-from kbtools.state import seen
+from kbtools import checks, config
+from kbtools.evidence import merging
+from kbtools.evidence.state import seen
 
 Row = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtools.article import Signature
+from kbtools.articles.model import Signature
 from kbtools.matching import Entry, Index, Matcher
 
 TEXT = "CUDA error: the tile is too large"

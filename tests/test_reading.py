@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kbtools.article import Snippet
+from kbtools.articles.decoding import affected_key, snippets
+from kbtools.articles.model import Snippet
+from kbtools.articles.parsing import Fence, Page, read, take_apart
 from kbtools.config import Config, Unreadable, decode
-from kbtools.decoding import affected_key, snippets
-from kbtools.reading import Fence, Page, read, take_apart
 
 CONFIG: Config = decode('[knowledge-base]\nname = "a"\nprefix = "KB"\n', Path())
 HEAD = "---\nid: KB0001\n---\n"

@@ -14,11 +14,11 @@ from junitparser import JUnitXml
 from prometheus_client.parser import text_string_to_metric_families
 
 from kbtools import checks, config
-from kbtools.judging import Name, Verdict, expect
+from kbtools.evidence.verdicts import Name, Verdict, expect
 from kbtools.outcome import Outcome
 from kbtools.reports import github, junit, sarif
-from kbtools.toolchain import Toolchain
-from kbtools.verifying import Result, Task, Verified
+from kbtools.toolchains.model import Toolchain
+from kbtools.verification.bench import Result, Task, Verified
 
 HOSTILE = "::error::%0A ##[add-path]/x \\x1b[31m @everyone <b>`|` ]]>"
 ARTICLE = (

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from bases import Base, fence
 
-from kbtools import sharding
-from kbtools.article import ALWAYS, Keys, Place, Role, Snippet
-from kbtools.sharding import Shard
+from kbtools.articles.model import ALWAYS, Keys, Place, Role, Snippet
+from kbtools.ci import sharding
+from kbtools.ci.sharding import Shard
 
 
 def snippet(article: int, number: int) -> Snippet:

@@ -17,7 +17,7 @@ from bases import KBTOOLS, Base, Finished, fence
 from kbtools import checks, config
 from kbtools.cli import main
 from kbtools.config import Unreadable
-from kbtools.site import build, generate, searching, words
+from kbtools.site import build, generate, search_index, words
 
 pytest.importorskip("material")
 pytest.importorskip("pagefind_bin_extended")
@@ -250,7 +250,7 @@ def test_an_index_that_is_cut_short(built: Base, tmp_path: Path) -> None:
     """Any file of a bundle that is missing, empty or cut is noticed, and a page that is lacking."""
     bundle = built.root / "site" / "pagefind"
     wanted = ["KB0001/", "KB0002/"]
-    assert searching.check(bundle, wanted)["en"] >= 2
+    assert search_index.check(bundle, wanted)["en"] >= 2
     files = [file for file in bundle.rglob("*") if file.suffix.startswith(".pf_")]
     assert len(files) >= 4
     for file in files:
@@ -258,12 +258,12 @@ def test_an_index_that_is_cut_short(built: Base, tmp_path: Path) -> None:
         for damaged in (b"", content[:20], content[:-1]):
             file.write_bytes(damaged)
             with pytest.raises(Unreadable, match="not whole"):
-                searching.check(bundle, wanted)
+                search_index.check(bundle, wanted)
         file.write_bytes(content)
     with pytest.raises(Unreadable, match="it lacks KB0009/"):
-        searching.check(bundle, [*wanted, "KB0009/"])
+        search_index.check(bundle, [*wanted, "KB0009/"])
     with pytest.raises(Unreadable, match="not whole"):
-        searching.check(tmp_path, wanted)
+        search_index.check(tmp_path, wanted)
 
 
 INIT = (

@@ -17,7 +17,7 @@ from chromium import Reader, served
 from test_site import prepared
 
 from kbtools import checks, config
-from kbtools.site import book
+from kbtools.site import model
 from kbtools.site.generate import tree
 
 pytest.importorskip("material")
@@ -133,7 +133,7 @@ def test_ten_megabytes(new_base: Callable[..., Base]) -> None:
     loaded = checks.load(config.find(base.root))
     assert not loaded.problems
     began = time.process_time()
-    files = dict(tree(book.of(loaded)))
+    files = dict(tree(model.of(loaded)))
     assert time.process_time() - began < 30
     large = {name: len(content) for name, content in files.items() if len(content) > 1_000_000}
     assert large == {}

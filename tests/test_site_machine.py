@@ -16,10 +16,12 @@ import jsonschema
 import pytest
 from bases import Base, fence
 
-from kbtools import checks, config, linking
-from kbtools.site import book, machine
-from kbtools.site.book import Book
-from kbtools.site.machine import badges, osv, structured, texts
+from kbtools import checks, config
+from kbtools.articles import links
+from kbtools.site import data as machine
+from kbtools.site import model
+from kbtools.site.data import badges, osv, structured, texts
+from kbtools.site.model import Book
 
 HOSTILE = "</script><script>alert(1)</script>]]>& \"x\" 'y' | [a](javascript:b) \u2028 `c` {{ d }}"
 FAILS = fence("python repro id=r1", 'raise RuntimeError("the failure")')
@@ -54,7 +56,7 @@ def book_of(base: Base, url: str = "", languages: str = "") -> Book:
     words = f'prefix = "KB"\nurl = "{url}"\n' + (f"languages = {languages}\n" if languages else "")
     settings = config.decode(text.replace('prefix = "KB"\n', words), base.root)
     assert own.prefix == settings.knowledge_base.prefix
-    return book.of(checks.load(settings))
+    return model.of(checks.load(settings))
 
 
 def documents(made: Book) -> dict[str, Any]:
@@ -264,7 +266,7 @@ def test_badges(recorded: Base) -> None:
         shield = json.loads(files[f"badges/{entry.id}.json"])
         assert shield["schemaVersion"] == 1
         assert set(shield) == {"schemaVersion", "label", "message", "color"}
-        shown = linking.badge(entry.article.matter, "https://example.org")
+        shown = links.badge(entry.article.matter, "https://example.org")
         assert f"/badges/{entry.id}.svg" in shown
 
 

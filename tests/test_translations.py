@@ -8,11 +8,12 @@ import pytest
 from bases import Base
 from examples import PROBLEMS, lay_out
 
-from kbtools import checks, config, reading
+from kbtools import checks, config
+from kbtools.articles import parsing
+from kbtools.articles.parsing import Page
+from kbtools.articles.translations import edition
 from kbtools.cli import main
-from kbtools.reading import Page
 from kbtools.site import build
-from kbtools.translations import edition
 
 ARTICLE = """\
 ---
@@ -39,7 +40,7 @@ it fails
 
 def page(text: str) -> Page:
     """That text as the file of an article."""
-    return reading.take_apart(text, "kb/KB0001-it-fails.md", config.find(PROBLEMS))
+    return parsing.take_apart(text, "kb/KB0001-it-fails.md", config.find(PROBLEMS))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,16 @@ import itertools
 import pytest
 from packaging.version import Version
 
-from kbtools.article import ALWAYS
-from kbtools.toolchain import Gpu, Missing, Toolchain, Undecided, is_affected, specifiers, within
+from kbtools.articles.model import ALWAYS
+from kbtools.toolchains.model import (
+    Gpu,
+    Missing,
+    Toolchain,
+    Undecided,
+    is_affected,
+    specifiers,
+    within,
+)
 
 NIGHTLY = "2.8.0.dev20250410+cu126"
 VENDOR = "2.6.0a0+df5bbc09d1.nv24.12"

@@ -13,8 +13,8 @@ from py_mini_racer import MiniRacer
 
 from kbtools.matching import Index
 
-ASSETS = Path(__file__).parent.parent / "kbtools" / "site" / "assets"
-SCRIPTS = ("affected.js", "log.js", "quoting.js", "matching.js")
+ASSETS = Path(__file__).parent.parent / "kbtools" / "site" / "assets" / "matching"
+SCRIPTS = ("affected.js", "cleaning.js", "mentions.js", "matcher.js")
 
 
 def scripts() -> str:

@@ -16,13 +16,13 @@ from typing import Any
 
 import msgspec
 
-from kbtools.article import Article, Problem
+from kbtools.articles.decoding import article
+from kbtools.articles.model import Article, Problem
+from kbtools.articles.parsing import Page, read
 from kbtools.checks import articles, pages, signatures, together
 from kbtools.checks.articles import FATAL, may_be_exempt
 from kbtools.checks.together import addresses as addresses
 from kbtools.config import Config
-from kbtools.decoding import article
-from kbtools.reading import Page, read
 
 NAME = re.compile(r"kb(\d{3})_(\w+)")
 

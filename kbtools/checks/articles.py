@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from kbtools.article import ABSENT, Article, Problem, Role
+from kbtools.articles.model import ABSENT, Article, Problem, Role
+from kbtools.articles.parsing import Page
 from kbtools.config import Config
-from kbtools.reading import Page
-from kbtools.toolchain import MACHINE, specifiers
+from kbtools.toolchains.model import MACHINE, specifiers
 
 FATAL = ("KB0", "KB103", "KB201", "KB301", "KB306")
 """Codes, or how they begin, of what keeps an article from being verified at all."""

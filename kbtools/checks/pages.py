@@ -10,7 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kbtools.article import (
+from kbtools.articles.decoding import (
+    affected_key,
+    environment_key,
+    fence_keys,
+    fields,
+    front_matter,
+    snippet_id,
+)
+from kbtools.articles.model import (
     ABSENT,
     LANGUAGES,
     Exemption,
@@ -22,17 +30,9 @@ from kbtools.article import (
     Translation,
     Upstream,
 )
+from kbtools.articles.parsing import KEYS, ROLES, Fence, Page, Wrong
 from kbtools.config import Config
-from kbtools.decoding import (
-    affected_key,
-    environment_key,
-    fence_keys,
-    fields,
-    front_matter,
-    snippet_id,
-)
-from kbtools.reading import KEYS, ROLES, Fence, Page, Wrong
-from kbtools.toolchain import MACHINE, specifiers
+from kbtools.toolchains.model import MACHINE, specifiers
 
 NESTED = {
     "signatures": Signature,

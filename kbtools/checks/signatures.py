@@ -10,10 +10,10 @@ from typing import Any
 import re2
 import regress
 
-from kbtools.article import Article, Problem
+from kbtools.articles.model import Article, Problem
+from kbtools.articles.parsing import Page
 from kbtools.config import Config
-from kbtools.judging import pattern
-from kbtools.reading import Page
+from kbtools.evidence.verdicts import pattern
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import re2
 
-from kbtools import evidence, linking
-from kbtools.article import Article, Place, Problem, Role, Signature, Snippet
+from kbtools.articles import links
+from kbtools.articles.decoding import front_matter, snippets
+from kbtools.articles.model import Article, Place, Problem, Role, Signature, Snippet
+from kbtools.articles.translations import edition
 from kbtools.config import Unreadable
-from kbtools.decoding import front_matter, snippets
-from kbtools.evidence import Row
-from kbtools.judging import recognises
-from kbtools.translations import edition
+from kbtools.evidence import store
+from kbtools.evidence.store import Row
+from kbtools.evidence.verdicts import recognises
 
 if TYPE_CHECKING:
     from kbtools.checks import Base
@@ -140,7 +141,7 @@ def kb306_unreadable_evidence(base: Base) -> Iterator[Problem]:
     """Evidence is JSON Lines, each a row that a run wrote."""
     for one in base.articles:
         try:
-            evidence.read(base.config.evidence, one.id)
+            store.read(base.config.evidence, one.id)
         except Unreadable as error:
             page = base.page_of(one)
             message = str(error).replace(f"{base.config.root}/", "")
@@ -152,13 +153,13 @@ def kb307_published_address(base: Base) -> Iterator[Problem]:
 
     `published.txt` lists every address that ever was; `kbtools link --publish` adds the new ones.
     """
-    locked = linking.locked(base.config)
+    locked = links.locked(base.config)
     if not locked:
         return
     today = set(addresses(base))
     for lost in (one for one in locked if one not in today):
         yield Problem(
-            Place(linking.LOCK, locked[lost]),
+            Place(links.LOCK, locked[lost]),
             "",
             f"`{lost}` was published and is no longer there",
             "retire an article, never delete it; keep a thread that it named as `related`",
@@ -168,11 +169,11 @@ def kb307_published_address(base: Base) -> Iterator[Problem]:
     if new:
         more = f" and {len(new) - 1} more" if len(new) > 1 else ""
         yield Problem(
-            Place(linking.LOCK),
+            Place(links.LOCK),
             "",
             f"`{new[0]}`{more} is not in the list of published addresses",
             "run: kbtools link --publish",
-            linking.HEAD,
+            links.HEAD,
         )
 
 
@@ -181,20 +182,20 @@ def addresses(base: Base) -> Iterator[str]:
     translated = [
         (str(page.matter.get("id")), page.language) for page in base.pages if page.translates
     ]
-    return linking.published((one.matter for one in base.articles), translated)
+    return links.published((one.matter for one in base.articles), translated)
 
 
 def _recorded_failures(base: Base) -> Iterator[tuple[Article, Snippet, Row]]:
     """Every recorded failure of a snippet that fails by printing its signature."""
     for one in base.articles:
         try:
-            rows = evidence.read(base.config.evidence, one.id)
+            rows = store.read(base.config.evidence, one.id)
         except Unreadable:
             continue
         for snippet in one.snippets:
             if snippet.role not in (Role.REPRO, Role.DEADEND) or snippet.keys.fails != "signature":
                 continue
-            for row in evidence.of_snippet(rows, snippet):
+            for row in store.of_snippet(rows, snippet):
                 if row.outcome.status in ("failed", "signal"):
                     yield one, snippet, row
 

@@ -1,5 +1,5 @@
 """The command line: the only room of the package that prints or exits."""
 
-from kbtools.cli.base import main
+from kbtools.cli.group import main
 
 __all__ = ["main"]

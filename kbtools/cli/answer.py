@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kbtools.cli.base import INDEX, main
+from kbtools.cli.group import INDEX, main
 
 
 @main.command()
@@ -30,9 +30,10 @@ def answer(ctx: click.Context, event: Path, reply_file: Path, index: Path | None
 
     Prints `sure=true` or `sure=false` and `article=ID`, for GITHUB_OUTPUT. Posts nothing.
     """
-    from kbtools import answering, matching
+    from kbtools import matching
+    from kbtools.integrations import new_issue
 
-    said = answering.answer(answering.issue(event), matching.load(Path(ctx.obj), index))
+    said = new_issue.answer(new_issue.issue(event), matching.load(Path(ctx.obj), index))
     if said.reply:
         reply_file.write_text(said.reply, "utf-8")
     else:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from kbtools.cli import reporting
-from kbtools.cli.base import found, main, refuse_broken, selected_path
+from kbtools.cli.group import found, main, refuse_broken, selected_path
 from kbtools.config import Unreadable
 
 
@@ -23,10 +23,10 @@ def check(
 ) -> None:
     """Reports every problem of every article, or of those at PATHS."""
     from kbtools import checks
+    from kbtools.articles.translations import behind
     from kbtools.reports import github as on_github
     from kbtools.reports import sarif, text
     from kbtools.reports.places import in_checkout
-    from kbtools.translations import behind
 
     base = checks.load(found(ctx))
     aside = sarif_file == "-"
@@ -74,7 +74,7 @@ def rules(ctx: click.Context) -> None:
 @click.pass_context
 def schema(ctx: click.Context) -> None:
     """Prints the JSON Schema of an article's front matter, for editors."""
-    from kbtools.schema import front_matter_schema
+    from kbtools.articles.schema import front_matter_schema
 
     click.echo(msgspec.json.format(msgspec.json.encode(front_matter_schema(found(ctx)))))
 
@@ -84,7 +84,7 @@ def schema(ctx: click.Context) -> None:
 @click.pass_context
 def new(ctx: click.Context, title: str) -> None:
     """Writes the skeleton of an article TITLE, with the next free id."""
-    from kbtools.starting import new_article
+    from kbtools.articles.scaffold import new_article
 
     base = found(ctx)
     file = new_article(base, title)
@@ -99,7 +99,7 @@ def new(ctx: click.Context, title: str) -> None:
 def list_(ctx: click.Context, as_json: bool) -> None:
     """Lists the articles with the state that follows from their evidence."""
     from kbtools import checks
-    from kbtools.state import state_of
+    from kbtools.evidence.state import state_of
 
     base = checks.load(found(ctx))
     rows = [(one, state_of(one, base.config)) for one in base.articles]
@@ -123,8 +123,8 @@ def explain(ctx: click.Context, article: str) -> None:
     from rich.markdown import Markdown
 
     from kbtools import checks
+    from kbtools.evidence.state import as_markdown
     from kbtools.matching import settings_of
-    from kbtools.state import as_markdown
 
     base = checks.load(settings_of(Path(ctx.obj)))
     path = selected_path(base, article)
@@ -146,7 +146,8 @@ def explain(ctx: click.Context, article: str) -> None:
 @click.pass_context
 def matrix_(ctx: click.Context, as_json: bool, markdown: bool) -> None:
     """Shows on which toolchains each article was seen to fail, from evidence alone."""
-    from kbtools import checks, matrix
+    from kbtools import checks
+    from kbtools.evidence import board as matrix
 
     if as_json and markdown:
         raise click.UsageError("--json or --markdown, not both")

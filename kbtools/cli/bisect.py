@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtools.cli.base import found, main, refuse_broken, selected_path
+from kbtools.cli.group import found, main, refuse_broken, selected_path
 
 if TYPE_CHECKING:
-    from kbtools.bisecting import Found, Step
+    from kbtools.verification.bisection import Found, Step
 
 
 @main.command()
@@ -41,18 +41,20 @@ def bisect(
     first. Exits with 0 when a flip was found and the article's range agrees with all that was
     seen, 1 when it does not, 3 when no flip was found.
     """
-    from kbtools import bisecting, checks, environments
+    from kbtools import checks
     from kbtools.cli.toolchain import progress
+    from kbtools.toolchains import declared
+    from kbtools.verification import bisection
 
     base = checks.load(found(ctx))
     readable, problems = checks.readable(base)
     path = selected_path(base, article.partition("/")[0])
     refuse_broken([p for p in problems if p.place.path == path])
     one = next(a for a in readable if a.path == path)
-    snippet = bisecting.chosen(one, article)
-    like = bisecting.model(base.config, package, like)
-    versions = bisecting.between(bisecting.releases(package), first, last)
-    size = environments.declared(base.config)[like].size_gb
+    snippet = bisection.chosen(one, article)
+    like = bisection.model(base.config, package, like)
+    versions = bisection.between(bisection.releases(package), first, last)
+    size = declared.declared(base.config)[like].size_gb
     steps = len(versions) if every else min(len(versions), 2 + math.ceil(math.log2(len(versions))))
     click.echo(
         f"{snippet.name} on {package} {versions[0]} to {versions[-1]}: {len(versions)} releases,"
@@ -68,11 +70,11 @@ def bisect(
     def tried(version: str) -> Step:
         name = f"{like}@{package}=={version}"
         with progress(name, size) as tell:
-            step = bisecting.attempt(base.config, one, snippet, name, keep=keep, tell=tell)
+            step = bisection.attempt(base.config, one, snippet, name, keep=keep, tell=tell)
         click.echo(shown(step))
         return step
 
-    result = bisecting.search(versions, tried, every=every)
+    result = bisection.search(versions, tried, every=every)
     sys.exit(conclude(result, package))
 
 

@@ -9,9 +9,9 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from kbtools import linking
-from kbtools.article import FrontMatter
-from kbtools.cli.base import found, main
+from kbtools.articles import links
+from kbtools.articles.model import FrontMatter
+from kbtools.cli.group import found, main
 from kbtools.config import KnowledgeBase, Unreadable
 
 ENDS = 8 * 1024 * 1024
@@ -61,7 +61,7 @@ def diagnose(
             if not match.sure:
                 click.echo(f"not sure: {'; '.join(match.surer)}", err=True)
             seen = f"line {match.line} of the log: `{match.text[:200].replace('`', chr(39))}`"
-            click.echo(linking.reply(match, known.url, known.name, seen), nl=False)
+            click.echo(links.reply(match, known.url, known.name, seen), nl=False)
         if not answer.matches:
             click.echo("none: there is nothing to reply with", err=True)
     else:
@@ -89,7 +89,7 @@ def both_ends(stream: BinaryIO) -> str:
     show_default=True,
     help="What to print of each article; `threads` are the upstream ones that it names.",
 )
-@click.option("--publish", is_flag=True, help=f"Add every address of today to {linking.LOCK}.")
+@click.option("--publish", is_flag=True, help=f"Add every address of today to {links.LOCK}.")
 @click.pass_context
 def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None:
     """Prints the permanent link of an article, or those of the articles about a thread.
@@ -101,21 +101,21 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
     settings = found(ctx)
     base = checks.load(settings)
     if publish:
-        new = linking.lock(checks.addresses(base), settings)
+        new = links.lock(checks.addresses(base), settings)
         click.echo(
-            "\n".join((*new, f"{len(new)} address{'es' * (len(new) != 1)} added to {linking.LOCK}"))
+            "\n".join((*new, f"{len(new)} address{'es' * (len(new) != 1)} added to {links.LOCK}"))
         )
         return
     if what is None:
         raise click.UsageError("name an article, a thread or an address; see --help")
     matters = [one.matter for one in base.articles]
-    named, thread = linking.article_id(what, settings), linking.reference(what)
+    named, thread = links.article_id(what, settings), links.reference(what)
     if named:
         about = tuple(one for one in matters if one.id == named)
         if not about:
             raise Unreadable(f"no article `{named}`; kbtools list shows what there is")
     elif thread:
-        about = linking.about(thread, matters)
+        about = links.about(thread, matters)
         if not about:
             click.echo(f"no article is about {thread}", err=True)
             sys.exit(3)
@@ -127,15 +127,15 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
 
 def _as(form: str, one: FrontMatter, base: KnowledgeBase) -> str:
     if form == "markdown":
-        return linking.markdown(one, base.url)
+        return links.markdown(one, base.url)
     if form == "badge":
-        return linking.badge(one, base.url)
+        return links.badge(one, base.url)
     if form == "reply":
-        return linking.reply(one, base.url, base.name).rstrip("\n")
+        return links.reply(one, base.url, base.name).rstrip("\n")
     if form == "threads":
-        threads = [(said.kind, linking.upstream_url(said.reference)) for said in one.upstream]
+        threads = [(said.kind, links.upstream_url(said.reference)) for said in one.upstream]
         return "\n".join(f"{kind:<8} {address}" for kind, address in threads)
-    return linking.url(one.id, base.url)
+    return links.url(one.id, base.url)
 
 
 @main.command()
@@ -156,7 +156,8 @@ def score(
 
     FOLDER holds logs and `expected.toml`, which says of each what it should find.
     """
-    from kbtools import checks, matching, scoring
+    from kbtools import checks, matching
+    from kbtools.matching import scoring
     from kbtools.reports import diagnosis
 
     settings = found(ctx)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from kbtools.cli.base import found, main
+from kbtools.cli.group import found, main
 
 
 @main.group()
@@ -29,7 +29,8 @@ def merge(ctx: click.Context, paths: tuple[Path, ...], dry_run: bool) -> None:
 
     Exits with 1 when a file was refused, 2 when one cannot be read.
     """
-    from kbtools import checks, merging
+    from kbtools import checks
+    from kbtools.evidence import merging
 
     base = checks.load(found(ctx))
     readable, _ = checks.readable(base)
@@ -56,7 +57,7 @@ def prune(ctx: click.Context, dry_run: bool) -> None:
     An edit that is taken back would have made them count again: commit first.
     """
     from kbtools import checks
-    from kbtools import evidence as rows
+    from kbtools.evidence import store as rows
 
     base = checks.load(found(ctx))
     readable, _ = checks.readable(base)
@@ -92,9 +93,11 @@ def changes(
 
     Both states of the evidence are judged against the claims of today.
     """
-    from kbtools import changed, checks, news
-    from kbtools import evidence as rows
-    from kbtools import issues as tracker
+    from kbtools import checks
+    from kbtools.ci import changed
+    from kbtools.ci import issues as tracker
+    from kbtools.evidence import changes
+    from kbtools.evidence import store as rows
 
     if (ref is None) == (old is None):
         raise click.UsageError("--since REF or --old FOLDER, one of them")
@@ -107,7 +110,7 @@ def changes(
     else:
         before = changed.evidence_at(str(ref), base.config)
     by_id = {one.id: one for one in readable}
-    told = news.since(before, after, readable)
+    told = changes.since(before, after, readable)
     wanted = [tracker.issue(by_id[one.article], one, base.config) for one in told]
     if as_json:
         whole = [
@@ -118,7 +121,7 @@ def changes(
     else:
         for one in told:
             for change in one.changes:
-                click.echo(news.line(change))
+                click.echo(changes.line(change))
         if not told:
             click.echo("nothing changed")
     for line in tracker.post(wanted) if issues else ():

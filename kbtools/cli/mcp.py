@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kbtools.cli.base import INDEX, main
+from kbtools.cli.group import INDEX, main
 
 
 @main.command()
@@ -18,7 +18,7 @@ def mcp(ctx: click.Context, index: Path | None) -> None:
     Needs the extra: pip install 'kbtools[mcp]'. Nothing leaves this machine.
     """
     try:
-        from kbtools import mcp_server
+        from kbtools.integrations import mcp_server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise

@@ -15,8 +15,8 @@ import click
 from kbtools.config import Config, Unreadable
 
 if TYPE_CHECKING:
-    from kbtools.article import Article, Problem
-    from kbtools.verifying import Verified
+    from kbtools.articles.model import Article, Problem
+    from kbtools.verification.bench import Verified
 
 F = TypeVar("F", bound=Callable[..., Any])
 

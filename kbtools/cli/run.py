@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from kbtools import wrapping
-from kbtools.cli.base import INDEX, main
+from kbtools.cli.group import INDEX, main
+from kbtools.integrations import wrapping
 
 NOT_FOUND, NOT_TO_BE_RUN = 127, 126
 """Exit codes of a shell for a program that is not there, or may not be run."""
@@ -43,7 +43,7 @@ def run(command: tuple[str, ...], index: Path | None) -> None:
 def show(ended: wrapping.Ended, index: Path | None) -> None:
     """Shows the article for a failure, if there is one; whatever happens here changes nothing."""
     try:
-        from kbtools import footnote
+        from kbtools.integrations import footnote
 
         texts = [kept.decode("utf-8", "replace") for kept in (ended.err, ended.out)]
         said = footnote.of(*texts, index=index)

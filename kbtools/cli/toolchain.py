@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from kbtools.cli.base import found, main
+from kbtools.cli.group import found, main
 from kbtools.config import Unreadable
 
 if TYPE_CHECKING:
-    from kbtools.building_install import Tell
+    from kbtools.toolchains.installers import Tell
 
 GB = 10**9
 
@@ -31,13 +31,13 @@ def toolchain() -> None:
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
     """Lists the declared toolchains, and how they stand on this machine."""
-    from kbtools import environments
+    from kbtools.toolchains import declared
 
     base = found(ctx)
     rows = []
-    for name, one in environments.declared(base).items():
-        state = environments.state(base, name, one)
-        there = environments.built(environments.folder(base) / name) if one.is_built else None
+    for name, one in declared.declared(base).items():
+        state = declared.state(base, name, one)
+        there = declared.built(declared.folder(base) / name) if one.is_built else None
         rows.append((name, one, state, there))
     if as_json:
         whole = [
@@ -80,10 +80,10 @@ def sync(
     An environment appears whole or not at all; the one that there was stays until then. Exits
     with 2 when one of them could not be built.
     """
-    from kbtools import building, environments
+    from kbtools.toolchains import declared, sync
 
     base = found(ctx)
-    known = environments.declared(base)
+    known = declared.declared(base)
     if everything:
         names = (*names, *(n for n, one in known.items() if one.is_built and n not in names))
     if not names:
@@ -94,7 +94,7 @@ def sync(
     for name in names:
         try:
             with progress(name, known[name].size_gb if name in known else 0.0) as tell:
-                there, changed = building.sync(base, name, tell, installer)
+                there, changed = sync.sync(base, name, tell, installer)
         except Unreadable as error:
             failed = True
             click.echo(f"kbtools: {error}", err=True)
@@ -156,28 +156,28 @@ def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
     Without a name it also removes what killed syncs have left. In a folder that several checkouts
     share it then leaves whole environments alone: another checkout may declare them.
     """
-    from kbtools import building, environments
+    from kbtools.toolchains import declared, sync
 
     base = found(ctx)
-    home = environments.folder(base)
-    known = environments.declared(base)
-    there = dict(building.whole(home))
+    home = declared.folder(base)
+    known = declared.declared(base)
+    there = dict(sync.whole(home))
     unknown = [name for name in names if name not in known and name not in there]
     if unknown:
         raise Unreadable(f"no toolchain `{unknown[0]}`, neither declared nor in {home}")
     undeclared = [name for name in there if name not in known]
-    left = [] if names else building.leftovers(home)
-    if not names and os.environ.get(environments.FOLDER):
+    left = [] if names else sync.leftovers(home)
+    if not names and os.environ.get(declared.FOLDER):
         for name in undeclared:
             click.echo(
                 f"{name}: not declared here, left alone; see: kbtools toolchain prune {name}"
             )
         undeclared = []
     for name in names or undeclared:
-        freed = building.prune(home, name)
+        freed = sync.prune(home, name)
         click.echo(f"removed {name}: {freed / GB:.2f} GB freed")
     for name in left:
-        freed = building.prune(home, name, keep_whole=True)
+        freed = sync.prune(home, name, keep_whole=True)
         click.echo(f"removed what killed syncs of {name} left: {freed / GB:.2f} GB freed")
 
 
@@ -186,6 +186,6 @@ def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
 @click.pass_context
 def path(ctx: click.Context, name: str) -> None:
     """Prints the interpreter of the toolchain NAME, for use in scripts."""
-    from kbtools import environments
+    from kbtools.toolchains import declared
 
-    click.echo(environments.find(found(ctx), name).python)
+    click.echo(declared.find(found(ctx), name).python)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtools.article import Article, Problem, Role
+from kbtools.articles.model import Article, Problem, Role
 from kbtools.cli import reporting
-from kbtools.cli.base import found, main, refuse_broken, selected_path
+from kbtools.cli.group import found, main, refuse_broken, selected_path
 from kbtools.config import Config, Unreadable
 
 if TYPE_CHECKING:
-    from kbtools.changed import Changed
     from kbtools.checks import Base
-    from kbtools.engine import Ground
+    from kbtools.ci.changed import Changed
     from kbtools.running.executor import Sandbox
-    from kbtools.verifying import Bench, Result, Verified
+    from kbtools.verification.bench import Bench, Result, Verified
+    from kbtools.verification.machines import Ground
 
 
 @main.command()
@@ -97,8 +97,9 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
     Exits with 0 when no claim is contradicted, 1 when one is, 2 when an article cannot be read,
     3 when nothing could be concluded.
     """
-    from kbtools import checks, environments
-    from kbtools.verifying import Bench, Options, Verified, plan
+    from kbtools import checks
+    from kbtools.toolchains import declared
+    from kbtools.verification.bench import Bench, Options, Verified, plan
 
     base = checks.load(found(ctx))
     readable, problems = checks.readable(base)
@@ -126,7 +127,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
             toolchain = ground.describe(where)
             if len(places) > 1 and not given["quiet"]:
                 click.echo(f"\n{where.title}: {toolchain.label}\n", err=aside)
-            own = environments.made_for(base.config, where.name)
+            own = declared.made_for(base.config, where.name)
             tasks = [
                 task
                 for task in plan(chosen, toolchain, where.name, roles)
@@ -200,7 +201,7 @@ def select(
 
 def changed_since(base: Base, chosen: Sequence[Article], ref: str | None) -> Changed | None:
     """What `--changed-since` asks for; None where it is not given. Says why, on standard error."""
-    from kbtools import changed
+    from kbtools.ci import changed
 
     if ref is None:
         return None
@@ -214,7 +215,7 @@ def part_of(
     base: Base, chosen: Sequence[Article], shard: str | None, needs: Sequence[str]
 ) -> set[str] | None:
     """The names of the snippets of a shard, of those that need such machines; None for all."""
-    from kbtools import jobs, sharding
+    from kbtools.ci import jobs, sharding
 
     for word in needs:
         if not re.fullmatch(r"cpu|gpu|gpus:[2-9]", word):
@@ -231,11 +232,11 @@ def part_of(
 
 def ground_of(base: Config, on: str | None) -> Ground:
     """The machines that snippets are run on."""
-    from kbtools import engine
+    from kbtools.verification import machines
 
     if on is None:
-        return engine.Here(base)
-    from kbtools import fleet
+        return machines.Here(base)
+    from kbtools.verification import ray as fleet
 
     return fleet.ground(base, on)
 

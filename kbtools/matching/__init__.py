@@ -1,7 +1,7 @@
 """A pasted log → the articles it speaks of: `Matcher(index).diagnose(text)`."""
 
-from kbtools.matching.diagnosing import Diagnosis, Match, Matcher
 from kbtools.matching.index import Entry, Index, index_of, load, of_base, settings_of
+from kbtools.matching.matcher import Diagnosis, Match, Matcher
 
 __all__ = [
     "Diagnosis",

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from kbtools import __version__, config, linking
-from kbtools.article import FrontMatter, Signature
+from kbtools import __version__, config
+from kbtools.articles import links
+from kbtools.articles.model import FrontMatter, Signature
 from kbtools.config import Config, Unreadable
-from kbtools.matching.log import NOISE, PREFIXES
+from kbtools.matching.cleaning import NOISE, PREFIXES
 from kbtools.matching.rules import Rules
 from kbtools.matching.versions import SHOWN
 
@@ -53,7 +54,7 @@ class Index(msgspec.Struct, frozen=True):
 
     def address(self, article: str) -> str:
         """Where to read an article: its page, or the command that shows it."""
-        return linking.url(article, self.url) if self.url else f"kbtools explain {article}"
+        return links.url(article, self.url) if self.url else f"kbtools explain {article}"
 
 
 def index_of(matters: Iterable[FrontMatter], settings: Config) -> Index:
@@ -121,10 +122,10 @@ def of_base(settings: Config) -> Index:
 
 def _matters(files: Iterable[Path], settings: Config) -> Iterable[FrontMatter]:
     """The front matter of every article that has one; what is broken is for `check` to say."""
-    from kbtools import decoding, reading
+    from kbtools.articles import decoding, parsing
 
     for file in files:
-        values, wrong = decoding.front_matter(reading.read(file, settings))
+        values, wrong = decoding.front_matter(parsing.read(file, settings))
         if not wrong:
             try:
                 yield msgspec.convert(values, FrontMatter, from_attributes=True)

@@ -1,13 +1,15 @@
 """How a log is judged: patterns and limits, which the site's box takes from the index.
 
-The patterns are valid for Python and for JavaScript; `assets/log.js` gives them the same meaning.
+The patterns are valid for Python and for JavaScript; `assets/matching/cleaning.js` gives them the
+same meaning.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from kbtools.matching import log, quoting, shortened
+from kbtools.matching import cleaning, truncated
+from kbtools.matching import mentions as quoting
 
 LINES, CHARACTERS = 16, 4000
 """How far around its literal a signature's regex may reach."""
@@ -63,20 +65,20 @@ class Rules(msgspec.Struct, frozen=True):
     near: int = quoting.NEAR
     piped: str = quoting.PIPED
     alarms: int = quoting.ALARMS
-    entities: tuple[tuple[str, str], ...] = tuple(log.ENTITIES.items())
-    escaped: str = log.ESCAPED
-    notebook: str = log.NOTEBOOK
-    cell: str = log.CELL
-    summary: str = shortened.SUMMARY
-    summary_least: int = shortened.LEAST
-    summary_most: int = shortened.MOST
+    entities: tuple[tuple[str, str], ...] = tuple(cleaning.ENTITIES.items())
+    escaped: str = cleaning.ESCAPED
+    notebook: str = cleaning.NOTEBOOK
+    cell: str = cleaning.CELL
+    summary: str = truncated.SUMMARY
+    summary_least: int = truncated.LEAST
+    summary_most: int = truncated.MOST
     joints: tuple[str, ...] = JOINTS
     lines: int = LINES
     """Around a literal, on either side."""
     characters: int = CHARACTERS
     places: int = PLACES
     telling: int = TELLING
-    head: int = log.HEAD
+    head: int = cleaning.HEAD
     """Characters."""
-    tail: int = log.TAIL
-    most_lines: int = log.LINES
+    tail: int = cleaning.TAIL
+    most_lines: int = cleaning.LINES

@@ -6,7 +6,7 @@ import re
 
 from packaging.utils import canonicalize_name
 
-from kbtools.toolchain import MACHINE, Gpu, Toolchain
+from kbtools.toolchains.model import MACHINE, Gpu, Toolchain
 
 V = (
     r"(\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:a|b|rc)\d{1,4})?(?:\.post\d{1,3})?(?:\.dev\d{1,9})?"

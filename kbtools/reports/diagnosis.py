@@ -10,7 +10,7 @@ from click import style
 from kbtools.matching import Diagnosis, Match
 
 if TYPE_CHECKING:
-    from kbtools.scoring import Answer, Score
+    from kbtools.matching.scoring import Answer, Score
 
 WIDTH = 120
 """Characters shown of a log's line."""

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
-from kbtools import linking
-from kbtools.article import Problem, Snippet
+from kbtools.articles import links
+from kbtools.articles.model import Problem, Snippet
+from kbtools.articles.translations import Behind
 from kbtools.config import Config
-from kbtools.judging import GREEN, RED
+from kbtools.evidence.verdicts import GREEN, RED
 from kbtools.reports.places import failing_line
-from kbtools.translations import Behind
-from kbtools.verifying import Result, Verified
+from kbtools.verification.bench import Result, Verified
 
 SUMMARY_LIMIT = 1 << 20
 """Bytes that GitHub takes of a step's summary; of a longer one it shows nothing."""
@@ -124,7 +124,7 @@ def _counts(run: Verified) -> Iterator[str]:
 def _row(result: Result, config: Config, source: str) -> str:
     task, one = result.task, result.verdict
     name, site = f"{task.snippet.name}", config.knowledge_base.url
-    shown = f"[{name}]({linking.url(task.article.id, site)})" if site else name
+    shown = f"[{name}]({links.url(task.article.id, site)})" if site else name
     path, line = task.snippet.place.path, failing_line(result)
     at = code(f"{path}:{line}")
     if source:

@@ -9,7 +9,7 @@ from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, Skipped, TestCa
 
 from kbtools.reports import text
 from kbtools.reports.places import failing_line
-from kbtools.verifying import Result, Verified
+from kbtools.verification.bench import Result, Verified
 
 
 class PlacedCase(TestCase):  # type: ignore[misc]

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kbtools.verifying import Result, Verified
+from kbtools.verification.bench import Result, Verified
 
 SCHEMA = 1
 

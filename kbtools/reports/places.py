@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from kbtools.config import Config
-from kbtools.verifying import Result
+from kbtools.verification.bench import Result
 
 
 def failing_line(result: Result) -> int:

@@ -6,12 +6,12 @@ import datetime
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from kbtools import evidence
-from kbtools.article import Article
+from kbtools.articles.model import Article
 from kbtools.config import Config
-from kbtools.judging import Name
-from kbtools.state import state_of
-from kbtools.verifying import Verified
+from kbtools.evidence import store
+from kbtools.evidence.state import state_of
+from kbtools.evidence.verdicts import Name
+from kbtools.verification.bench import Verified
 
 WORDS = ("contradicted", "reproduced", "resolved", "holds", "not run", "retired")
 """Every state of an article: one of which there is none counts 0, and is not missing."""
@@ -28,7 +28,7 @@ def as_prometheus(
     newest = {}
     for one in known:
         digests = {snippet.digest for snippet in one.snippets}
-        rows = evidence.read(config.evidence, one.id)
+        rows = store.read(config.evidence, one.id)
         if seen := [row.when.timestamp() for row in rows if row.code in digests]:
             newest[one.id] = max(seen)
     count = Counter(states.values())

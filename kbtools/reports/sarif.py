@@ -10,11 +10,11 @@ from urllib.parse import quote
 import msgspec
 
 from kbtools import __version__
-from kbtools.article import Problem
+from kbtools.articles.model import Problem
 from kbtools.checks import RULES
-from kbtools.judging import RED, Name
+from kbtools.evidence.verdicts import RED, Name
 from kbtools.reports.places import failing_line
-from kbtools.verifying import Result, Verified
+from kbtools.verification.bench import Result, Verified
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

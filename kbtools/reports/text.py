@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from click import style
 
-from kbtools.article import Place, Problem, Snippet
-from kbtools.judging import GREEN, RED, documented_failure
-from kbtools.translations import Behind
-from kbtools.verifying import Result, Verified
+from kbtools.articles.model import Place, Problem, Snippet
+from kbtools.articles.translations import Behind
+from kbtools.evidence.verdicts import GREEN, RED, documented_failure
+from kbtools.verification.bench import Result, Verified
 
 COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
 MARKS = {"green": "✓", "red": "✗", "grey": "·"}

@@ -14,8 +14,8 @@ import struct
 import sys
 from types import SimpleNamespace
 
-import view
-from view import CLONE_NEWNS, MS_BIND, MS_NOSUID, MS_NOSUID_NODEV, checked, libc, mount
+import filesystem_view
+from filesystem_view import CLONE_NEWNS, MS_BIND, MS_NOSUID, MS_NOSUID_NODEV, checked, libc, mount
 
 # linux/sched.h
 CLONE_NEWIPC, CLONE_NEWNET = 0x08000000, 0x40000000
@@ -51,7 +51,7 @@ def enter(request: dict, shared: SimpleNamespace) -> None:
     alone = allowed["network"] is True and not request["network"]
     if allowed["sight"] is True:
         isolate(shared.view)
-        view.own_folders(shared.view, scratch, path, request["shared_tmp"])
+        filesystem_view.own_folders(shared.view, scratch, path, request["shared_tmp"])
         mount("pts", "/dev/pts", "devpts", MS_NOSUID, "newinstance,ptmxmode=0666,mode=620")
         own += ["/tmp", "/dev"]
     else:
@@ -59,7 +59,7 @@ def enter(request: dict, shared: SimpleNamespace) -> None:
         if allowed["network"] is True:
             isolate(None)
             mount(scratch + "/tmp", request["shared_tmp"], None, MS_BIND)
-            if not view.below(scratch, "/dev/shm"):  # what is left there goes with it
+            if not filesystem_view.below(scratch, "/dev/shm"):  # what is left there goes with it
                 mount("shm", "/dev/shm", "tmpfs", MS_NOSUID_NODEV)
         readable = [path, "/proc", *shared.readable]
     if alone:
@@ -119,11 +119,11 @@ def isolate(prepared: SimpleNamespace | None) -> None:
     """Mounts and System V shared memory of its own, in the view if there is one."""
     spaces = CLONE_NEWNS | CLONE_NEWIPC
     if prepared:
-        view.join(prepared)
+        filesystem_view.join(prepared)
         checked(libc.unshare(spaces))
     else:
-        view.new_user(spaces)
-        mount("none", "/", None, view.MS_REC | view.MS_PRIVATE)
+        filesystem_view.new_user(spaces)
+        mount("none", "/", None, filesystem_view.MS_REC | filesystem_view.MS_PRIVATE)
 
 
 def no_network() -> None:

@@ -23,9 +23,9 @@ import sys
 import time
 import types
 
-import inside
+import child
+import filesystem_view
 import sandbox
-import view
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 TICK = 0.5  # seconds between two looks at what a snippet holds
@@ -202,26 +202,26 @@ def keep(request: dict, shared: types.SimpleNamespace, signals: set) -> dict:
     """Runs one snippet, holds it to its limits, ends all it leaves; what it did."""
     heard, told = os.pipe()
     started = time.monotonic()
-    child = os.fork()
-    if child == 0:
+    snippet = os.fork()
+    if snippet == 0:
         try:
-            os.dup2(told, inside.TOLD)
-            inside.become_snippet(request, shared)
+            os.dup2(told, child.TOLD)
+            child.become_snippet(request, shared)
         except BaseException as error:  # never let a child run on as a second keeper
             why = "the snippet could not be started: %r" % error
-            os.write(inside.TOLD, json.dumps({"unstarted": why[:400]}).encode())
+            os.write(child.TOLD, json.dumps({"unstarted": why[:400]}).encode())
         finally:
             os._exit(125)
     os.close(told)
     os.set_blocking(heard, False)
     report: dict = {"id": request["id"]}
-    pid, status, usage = watch(child, request, report, started, signals)
+    pid, status, usage = watch(snippet, request, report, started, signals)
     report["seconds"] = round(time.monotonic() - started, 4)
     try:
-        os.killpg(child, signal.SIGKILL)
+        os.killpg(snippet, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
-    report["left"] = len(sweep() - {child})
+    report["left"] = len(sweep() - {snippet})
     if not pid:  # ended by us: buried in the sweep
         status = None
     else:
@@ -237,12 +237,12 @@ def keep(request: dict, shared: types.SimpleNamespace, signals: set) -> dict:
     return report
 
 
-def watch(child: int, request: dict, report: dict, started: float, signals: set) -> tuple:
+def watch(snippet: int, request: dict, report: dict, started: float, signals: set) -> tuple:
     """Waits for the snippet, or for the reason to end it, which it notes in the report."""
     limits, deadline = request["limits"], started + request["timeout"]
     look = started + TICK
     while True:
-        pid, status, usage = os.wait4(child, os.WNOHANG)
+        pid, status, usage = os.wait4(snippet, os.WNOHANG)
         if pid:
             return pid, status, usage
         now = time.monotonic()
@@ -285,7 +285,7 @@ def family() -> list[int]:
         parents.setdefault(int(fields[1]), []).append(pid)
     below, new = [], [os.getpid()]
     while new:
-        new = [child for pid in new for child in parents.get(pid, [])]
+        new = [offspring for pid in new for offspring in parents.get(pid, [])]
         below += new
     return below
 
@@ -313,7 +313,7 @@ def sweep() -> set[int]:
 def prctl(option: int, value: int) -> None:
     """A switch of this process; nothing where the system has none."""
     if sys.platform == "linux":
-        view.libc.prctl(option, int(value), 0, 0, 0)
+        filesystem_view.libc.prctl(option, int(value), 0, 0, 0)
 
 
 # What the kernel allows
@@ -323,17 +323,17 @@ def prepared(folder: str, readable: list) -> types.SimpleNamespace:
     """What all snippets share of the sandbox: their view of the files, and what is allowed."""
     shared = types.SimpleNamespace(view=None, why="", readable=[], devices=[], allowed={})
     try:
-        shared.view = view.prepare(folder, readable)
-        for there, wanted in zip((shared.view.user, shared.view.mounts), inside.VIEW):
+        shared.view = filesystem_view.prepare(folder, readable)
+        for there, wanted in zip((shared.view.user, shared.view.mounts), child.VIEW):
             os.dup2(there, wanted, inheritable=False)
             os.close(there)
-        shared.view.user, shared.view.mounts = inside.VIEW
+        shared.view.user, shared.view.mounts = child.VIEW
     except OSError as error:
         shared.why = str(error)
     shared.allowed = sandbox_here(shared)
     if shared.allowed["sight"] is not True:  # then Landlock alone has to see to it
-        shared.readable = view.visible(readable)[0]
-        shared.devices = [*view.devices(), "/dev/shm", "/dev/pts", "/dev/ptmx"]
+        shared.readable = filesystem_view.visible(readable)[0]
+        shared.devices = [*filesystem_view.devices(), "/dev/shm", "/dev/pts", "/dev/ptmx"]
     return shared
 
 

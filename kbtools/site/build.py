@@ -18,12 +18,12 @@ import click
 import msgspec
 from filelock import FileLock, Timeout
 
-from kbtools import linking
+from kbtools.articles import links
 from kbtools.checks import Base
 from kbtools.config import Config, Unreadable
-from kbtools.site import book, machine, reference, theming
-from kbtools.site.book import Book
+from kbtools.site import data, model, reference, theming
 from kbtools.site.generate import tree, write
+from kbtools.site.model import Book
 
 URL = "KBTOOLS_SITE_URL"
 """Variable by which `mkdocs.yml` learns the address of the site."""
@@ -76,12 +76,12 @@ def generate(base: Base, commands: click.Command, made: Book | None = None) -> l
         Unreadable: a row of evidence cannot be read.
     """
     folders = Folders(base.config.root)
-    made = made or book.of(base)
+    made = made or model.of(base)
     pages = dict(tree_of(made, commands))
     names = [name for name in pages if name.endswith(".md")]
     return [
         *write(pages, folders.pages),
-        *write(dict(machine.files(made, names)), folders.files),
+        *write(dict(data.files(made, names)), folders.files),
         *write(dict(theming.theme(made)), folders.theme),
     ]
 
@@ -96,7 +96,7 @@ def addresses(base: Base) -> list[str]:
     """Where every article is, in each language it is written in."""
     first = base.config.knowledge_base.languages[0]
     return [
-        linking.path(str(page.matter["id"]), "" if page.language == first else page.language)
+        links.path(str(page.matter["id"]), "" if page.language == first else page.language)
         for page in base.pages
     ]
 

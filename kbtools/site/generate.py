@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from kbtools.site import book as books
+from kbtools.site import model as books
 from kbtools.site import theming
-from kbtools.site.book import Book, Entry
-from kbtools.site.machine import structured
+from kbtools.site.data import structured
+from kbtools.site.model import Book, Entry
 from kbtools.site.pages import lists, others
 from kbtools.site.pages.article import article_page
 from kbtools.site.pages.frame import Frame

@@ -16,7 +16,7 @@ from kbtools.checks import RULES
 from kbtools.config import Config
 
 FOLDER = "reference"
-NOT_FOR_OTHERS = {"cli", "site", "running", "templates", "building_install", "building_links"}
+NOT_FOR_OTHERS = {"cli", "site", "running", "templates", "installers", "hardlinks"}
 """Modules that only kbtools itself imports."""
 
 _HEAD = "---\ntitle: {title}\n---\n\n# {title}\n\n"
@@ -97,9 +97,10 @@ def text(said: str) -> str:
 
 def public_modules() -> Iterator[str]:
     """The modules that a program may import, by name below `kbtools`."""
-    for found in pkgutil.iter_modules(kbtools.__path__):
-        if not found.name.startswith("_") and found.name not in NOT_FOR_OTHERS:
-            yield found.name
+    for module in pkgutil.walk_packages(kbtools.__path__, "kbtools."):
+        name = module.name.removeprefix("kbtools.")
+        if not NOT_FOR_OTHERS & set(name.split(".")):
+            yield name
 
 
 def api(modules: Iterable[str]) -> str:

@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from urllib.parse import urlsplit
 
 from markupsafe import escape
 
 from kbtools.site import words
-from kbtools.site.book import Book, prefix
-from kbtools.site.machine import feeds
+from kbtools.site.data import feeds
+from kbtools.site.model import Book, prefix
 
 SITE = resources.files("kbtools.site")
 PARTS = ("kb-header", "kb-footer")
@@ -26,12 +27,17 @@ def assets() -> dict[str, bytes]:
 
     Their folder is named for all of them: a browser never mixes two versions.
     """
-    found = {
-        file.name: file.read_bytes()
-        for file in sorted((SITE / "assets").iterdir(), key=lambda one: one.name)
-        if file.is_file()
-    }
+    found = {path: file.read_bytes() for path, file in sorted(_files_below(SITE / "assets"))}
     return {f"{_folder(found)}/{name}": content for name, content in found.items()}
+
+
+def _files_below(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
+    """The files of a folder and of those in it, each with its path below the first."""
+    for file in folder.iterdir():
+        if file.is_file():
+            yield path + file.name, file
+        else:
+            yield from _files_below(file, f"{path}{file.name}/")
 
 
 def _folder(files: dict[str, bytes]) -> str:
@@ -43,7 +49,7 @@ def _folder(files: dict[str, bytes]) -> str:
 
 def folder() -> str:
     """Where the assets are, below the root of the site."""
-    return next(iter(assets())).rpartition("/")[0]
+    return "/".join(next(iter(assets())).split("/")[:2])
 
 
 def theme(book: Book) -> Iterator[tuple[str, bytes]]:

@@ -1,8 +1,8 @@
 // The box for a traceback: what `kbtools diagnose` answers, in the browser.
 
-import { isAffected } from "./affected.js";
+import { isAffected } from "./matching/affected.js";
 import { FIRST, LANGUAGE, fill, here, make } from "./dom.js";
-import { TOO_LONG, matcher } from "./recognise.js";
+import { TOO_LONG, matcher } from "./matching/recognise.js";
 import { tell } from "./you.js";
 
 /** Of what the matcher says would make it surer, where that is not the page's. */

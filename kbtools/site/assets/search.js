@@ -2,7 +2,7 @@
 // line when they see one. Both are loaded when a search begins.
 
 import { FIRST, LANGUAGE, LANGUAGES, ROOT, fill, here, make } from "./dom.js";
-import { recognise } from "./recognise.js";
+import { recognise } from "./matching/recognise.js";
 
 const SHOWN = 12;
 const CHARACTERS = 24;

@@ -1,6 +1,6 @@
 // "Is this you?": versions, pasted or picked, against the claim of an article. Nothing is sent.
 
-import { isAffected, isEmpty, parse, versionOf } from "./affected.js";
+import { isAffected, isEmpty, parse, versionOf } from "./matching/affected.js";
 import { fill, make } from "./dom.js";
 
 const KEPT = "kb-toolchain";

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
-from kbtools import linking
-from kbtools.article import Snippet
-from kbtools.matrix import Cell
-from kbtools.reading import Fence, Heading, Page
-from kbtools.site.book import Entry, download_path, issue_path
+from kbtools.articles import links
+from kbtools.articles.model import Snippet
+from kbtools.articles.parsing import Fence, Heading, Page
+from kbtools.articles.scaffold import slug
+from kbtools.articles.translations import is_behind
+from kbtools.evidence.board import Cell
+from kbtools.site.model import Entry, download_path, issue_path
 from kbtools.site.pages import marks, prose
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.remedy import remedy
 from kbtools.site.pages.strip import names_of, strip
 from kbtools.site.rendering import LONG, cut
-from kbtools.starting import slug
-from kbtools.toolchain import MACHINE
-from kbtools.translations import is_behind
+from kbtools.toolchains.model import MACHINE
 
 
 def article_page(
@@ -190,7 +190,7 @@ def upstream(frame: Frame, entry: Entry) -> str:
     threads = [
         (
             one,
-            linking.upstream_url(one.reference),
+            links.upstream_url(one.reference),
             frame.to(issue_path(frame.book, one.reference, frame.language)),
         )
         for one in entry.article.matter.upstream
@@ -206,9 +206,9 @@ def link(frame: Frame, entry: Entry) -> str:
         "link.html",
         entry=entry,
         ways={
-            "url": linking.url(entry.id, own.url, language),
-            "markdown": linking.markdown(matter, own.url),
-            "badge": linking.badge(matter, own.url),
-            "reply": linking.reply(matter, own.url, own.name),
+            "url": links.url(entry.id, own.url, language),
+            "markdown": links.markdown(matter, own.url),
+            "badge": links.badge(matter, own.url),
+            "reply": links.reply(matter, own.url, own.name),
         },
     )

@@ -9,7 +9,7 @@ import msgspec
 from markupsafe import escape
 
 from kbtools.site import words
-from kbtools.site.book import Book, prefix
+from kbtools.site.model import Book, prefix
 from kbtools.site.rendering import LONG, cut, render
 
 SLUG = 60

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import msgspec
 from markupsafe import Markup
 
-from kbtools.article import Role
-from kbtools.matrix import CONTRADICTED, FAILS, WORKS
-from kbtools.site import book as books
-from kbtools.site.book import Book, Entry
+from kbtools.articles.model import Role
+from kbtools.evidence.board import CONTRADICTED, FAILS, WORKS
+from kbtools.site import model as books
+from kbtools.site.model import Book, Entry
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.strip import names_of, strip
 from kbtools.site.rendering import cut

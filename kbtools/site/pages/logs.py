@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kbtools.site.book import Entry, anchor
+from kbtools.evidence.state import Seen, where
+from kbtools.site.model import Entry, anchor
 from kbtools.site.pages import marks
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import cut
-from kbtools.state import Seen, where
-from kbtools.toolchain import Toolchain
+from kbtools.toolchains.model import Toolchain
 
 ONE, ALL = 30_000, 400_000
 """Characters shown of a log, and of all logs of an article."""

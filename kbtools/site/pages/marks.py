@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kbtools.judging import GREEN, RED, Name
-from kbtools.matrix import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
-from kbtools.site.book import Entry, logs_path
+from kbtools.evidence.board import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
+from kbtools.evidence.state import Seen
+from kbtools.evidence.verdicts import GREEN, RED, Name
+from kbtools.site.model import Entry, logs_path
 from kbtools.site.pages.frame import Frame
-from kbtools.state import Seen
-from kbtools.toolchain import Toolchain
+from kbtools.toolchains.model import Toolchain
 
 OTHER = "?"
 KINDS = {

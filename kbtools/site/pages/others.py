@@ -10,10 +10,10 @@ from posixpath import normpath, relpath
 
 from markupsafe import escape
 
-from kbtools import linking
-from kbtools.article import Snippet
-from kbtools.site.book import Book, Entry, download_path, issue_path, prefix
-from kbtools.site.machine import feeds
+from kbtools.articles import links
+from kbtools.articles.model import Snippet
+from kbtools.site.data import feeds
+from kbtools.site.model import Book, Entry, download_path, issue_path, prefix
 from kbtools.site.pages import marks
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import cut, visible
@@ -86,7 +86,7 @@ def issue_pages(book: Book, language: str) -> Iterator[tuple[str, bytes]]:
             frame.words("issue.title", reference=reference),
             frame.words("issue.lead"),
             reference=reference,
-            url=linking.upstream_url(reference),
+            url=links.upstream_url(reference),
             entries=kinds,
         )
 
@@ -204,7 +204,7 @@ def stand_alone(book: Book, snippet: Snippet) -> str:
     command = (
         f"{variables}{snippet.keys.tool + ' ' if snippet.keys.tool else ''}{run[snippet.language]}"
     )
-    page = linking.url(snippet.article, book.config.knowledge_base.url)
+    page = links.url(snippet.article, book.config.knowledge_base.url)
     head = [
         f"{snippet.name}, a {snippet.role}: {page}",
         f"needs: {snippet.keys.requires}{', the network' if snippet.keys.net else ''}",

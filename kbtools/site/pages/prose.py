@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 
 from markupsafe import escape
 
-from kbtools.linking import upstream_url
-from kbtools.reading import Fence, Page
+from kbtools.articles.links import upstream_url
+from kbtools.articles.parsing import Fence, Page
+from kbtools.articles.scaffold import slug
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import visible
-from kbtools.starting import slug
 
 CODE_LIMIT, PROSE_LIMIT = 64_000, 250_000
 """Characters of a block of code and of an article that are shown: more is no article."""

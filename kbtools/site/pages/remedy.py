@@ -11,10 +11,10 @@ from typing import Literal
 
 import msgspec
 
-from kbtools.article import Role, Snippet
-from kbtools.reading import Page
+from kbtools.articles.model import Role, Snippet
+from kbtools.articles.parsing import Page
+from kbtools.articles.scaffold import slug
 from kbtools.site.rendering import LONG, cut
-from kbtools.starting import slug
 
 SHELL = ("bash", "sh", "shell", "console")
 COMPARED = 12

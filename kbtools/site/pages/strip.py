@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from packaging.version import InvalidVersion, Version
 
-from kbtools.article import ABSENT
-from kbtools.matrix import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
-from kbtools.site.book import Entry
+from kbtools.articles.model import ABSENT
+from kbtools.evidence.board import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
+from kbtools.site.model import Entry
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.marks import Mark, of_cell
-from kbtools.toolchain import MACHINE, Toolchain
+from kbtools.toolchains.model import MACHINE, Toolchain
 
 RANK = (CONTRADICTED, FAILS, WORKS, REPORTED, BLANK)
 

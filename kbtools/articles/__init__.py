@@ -1,0 +1,1 @@
+"""Articles: Markdown files parsed, decoded into values, linked, translated, started."""

@@ -1,0 +1,163 @@
+"""Ids, permalinks, upstream threads and replies: every text by which one page points to another.
+
+A published address is kept for ever: `published.txt` lists them all, and `kbtools check` compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from kbtools.articles.model import FrontMatter
+from kbtools.config import Config
+
+LOCK = "published.txt"
+HEAD = "# Every address ever published, kept for ever; written by: kbtools link --publish"
+
+_REFERENCE = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:#([1-9]\d*)|@([0-9a-f]{7,40}))")
+_THREAD = re.compile(
+    r"https?://(?:www\.)?github\.com/([\w.-]+/[\w.-]+)/"
+    r"(?:(?:issues|pull|discussions)/([1-9]\d*)|commit/([0-9a-f]{7,40}))"
+)
+
+
+class Titled(Protocol):
+    """An article as far as links speak of it: its front matter, or its entry in the index."""
+
+    @property
+    def id(self) -> str:
+        """As in `KB0002`."""
+
+    @property
+    def title(self) -> str:
+        """The text of the failure."""
+
+    @property
+    def summary(self) -> str:
+        """What helps."""
+
+
+def path(article: str, language: str = "") -> str:
+    """The address of an article below the site's root, as in `KB0002/` or `zh/KB0002/`.
+
+    `language` is that of a translation, empty for the original.
+    """
+    return f"{language}/{article}/" if language else f"{article}/"
+
+
+def url(article: str, site: str, language: str = "") -> str:
+    """The permanent address of an article; only its path, where the site has no address yet."""
+    return f"{site.rstrip('/')}/{path(article, language)}"
+
+
+def thread_path(reference: str) -> str:
+    """The page about an upstream thread: `issues/OWNER/REPO/97/` for `OWNER/REPO#97`."""
+    found = _REFERENCE.fullmatch(reference)
+    if not found:
+        raise ValueError(f"`{reference}` is no reference as in owner/repo#12 or owner/repo@1a2b3c4")
+    return f"issues/{found[1]}/{found[2] or found[3]}/"
+
+
+def upstream_url(reference: str) -> str:
+    """Where an upstream thread or commit is; the host tells an issue from a pull request."""
+    found = _REFERENCE.fullmatch(reference)
+    if not found:
+        raise ValueError(f"`{reference}` is no reference as in owner/repo#12 or owner/repo@1a2b3c4")
+    where = f"issues/{found[2]}" if found[2] else f"commit/{found[3]}"
+    return f"https://github.com/{found[1]}/{where}"
+
+
+def reference(text: str) -> str | None:
+    """The upstream reference that a text is: `owner/repo#12`, or the address of its page."""
+    text = text.strip()
+    if _REFERENCE.fullmatch(text):
+        return text
+    found = _THREAD.match(text)
+    if not found:
+        return None
+    return f"{found[1]}#{found[2]}" if found[2] else f"{found[1]}@{found[3]}"
+
+
+def article_id(text: str, config: Config) -> str | None:
+    """The id of an article that a text is, or that its address ends in: `…/KB0002/#fix`."""
+    text = text.strip()
+    if config.id_pattern.fullmatch(text):
+        return text
+    for part in reversed(re.split(r"[/#?]", text)):
+        if "/" in text and config.id_pattern.fullmatch(part):
+            return part
+    return None
+
+
+def about(reference: str, matters: Iterable[FrontMatter]) -> tuple[FrontMatter, ...]:
+    """The articles that name an upstream thread or commit, however its letters are cased."""
+    wanted = reference.casefold()
+    return tuple(
+        matter
+        for matter in matters
+        if any(one.reference.casefold() == wanted for one in matter.upstream)
+    )
+
+
+def markdown(one: Titled, site: str) -> str:
+    """A link in Markdown; what its title has of Markdown is shown as it is."""
+    title = re.sub(r"([\\`*_\[\]<>#])", r"\\\1", f"{one.id}: {one.title}")
+    return f"[{title}]({url(one.id, site)})"
+
+
+def badge(one: Titled, site: str) -> str:
+    """The state of an article as a picture, in Markdown, which links to it."""
+    return f"[![{one.id}]({site.rstrip('/')}/badges/{one.id}.svg)]({url(one.id, site)})"
+
+
+def reply(one: Titled, site: str, name: str, seen: str = "") -> str:
+    """A comment for an issue tracker, ready to be sent.
+
+    `name` is the knowledge base's, `seen` says what in the log the answer follows from.
+    """
+    said = f" ({seen})" if seen else ""
+    return (
+        f"This looks like {markdown(one, site)}{said}.\n\n"
+        f"**What helps:** {one.summary}\n\n"
+        f"The failure and the fix on that page are executed, with dated evidence; to try them on"
+        f" your machine: `kbtools verify {one.id}` ({name}).\n"
+    )
+
+
+def published(
+    matters: Iterable[FrontMatter], translated: Iterable[tuple[str, str]]
+) -> Iterator[str]:
+    """Every address below the site's root that is promised to stay, for these articles.
+
+    `translated` are `(id, language)`.
+    """
+    for matter in matters:
+        yield path(matter.id)
+        for one in matter.upstream:
+            yield thread_path(one.reference)
+    for article, language in translated:
+        yield path(article, language)
+
+
+def locked(config: Config) -> dict[str, int]:
+    """The addresses that were ever published, and the line each stands on; none without a file."""
+    try:
+        text = (config.root / LOCK).read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    lines = enumerate(text.splitlines(), 1)
+    return {line: number for number, line in lines if line and not line.startswith("#")}
+
+
+def lock(addresses: Iterable[str], config: Config) -> tuple[str, ...]:
+    """Adds addresses to the list of the published ones; those that are new. None is removed."""
+    known = set(locked(config))
+    new = sorted(set(addresses) - known)
+    if new:
+        file = config.root / LOCK
+        beside = Path(f"{file}.new")
+        beside.write_text("\n".join((HEAD, *sorted(known | {*new}))) + "\n", "utf-8")
+        beside.replace(file)
+    return tuple(new)

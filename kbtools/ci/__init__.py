@@ -1,0 +1,1 @@
+"""What continuous integration asks: which snippets, on which machine, and what became of them."""

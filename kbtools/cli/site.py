@@ -1,0 +1,140 @@
+"""Commands about a knowledge base as a whole: start one, build its site, show its machine."""
+
+from __future__ import annotations
+
+import gc
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from kbtools.cli.group import TOOLCHAIN, found, main, refuse_broken
+from kbtools.config import Config, Unreadable
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--name", prompt="Name of the knowledge base", help="As shown to readers.")
+@click.option("--prefix", prompt="Prefix of its ids", default="KB", help="Capital letters.")
+def init(folder: Path, name: str, prefix: str) -> None:
+    """Starts a knowledge base of your own in FOLDER."""
+    from kbtools.articles.scaffold import new_base
+
+    try:
+        for file in new_base(folder, name, prefix):
+            click.echo(f"wrote {file}")
+    except OSError as error:
+        raise Unreadable(f"{folder}: {error}") from error
+    click.echo(f"\nTry it:\n\n    cd {shlex.quote(str(folder))} && kbtools check && kbtools verify")
+
+
+STEPS = ("generate", "html", "search", "links")
+
+
+@main.command()
+@click.option(
+    "--only",
+    type=click.Choice(STEPS),
+    help="One step alone. html leaves the search index out; search and links are about site/.",
+)
+@click.option("--no-search", is_flag=True, help="Everything but the search index.")
+@click.option("--url", help="Where the site will be, instead of what kbtools.toml says.")
+@click.pass_context
+def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None) -> None:
+    """Builds the site: Markdown in build/pages, HTML in site/, the search index; checks all links.
+
+    A site that is there is replaced by a whole one, or stays.
+    """
+    from kbtools import checks
+    from kbtools.site import build as steps
+    from kbtools.site import search_index
+
+    gc.disable()  # all that is made is used to the end: a fifth of the time went into looking
+    config = at(found(ctx), url)
+    base = checks.load(config)
+    refuse_broken(base.problems)
+    folders = steps.Folders(config.root)
+    with steps.alone(config):
+        steps.recover(config)
+        site = folders.site
+        if only in (None, "generate"):
+            changed = steps.generate(base, main)
+            n, files = len(base.articles), len(changed)
+            articles = f"{n} article{'s' * (n != 1)}"
+            click.echo(f"{articles}, {files} file{'s' * (files != 1)} changed")
+        if only in (None, "html"):
+            site = steps.html(config)
+        if only in ("search", "links") and not site.is_dir():
+            raise Unreadable("there is no site yet; see: kbtools build")
+        if only == "search" or (only is None and not no_search):
+            counts = search_index.index(site, steps.addresses(base))
+            parts = (f"{count} pages in {name}" for name, count in sorted(counts.items()))
+            click.echo(f"search index: {', '.join(parts)}")
+        if only in (None, "links"):
+            check_links(site, config)
+        if only in (None, "html"):
+            steps.publish(config)
+            click.echo("the site is in site/")
+
+
+@main.command()
+@click.option("--port", default=8000, show_default=True, help="0 takes one that is free.")
+@click.pass_context
+def serve(ctx: click.Context, port: int) -> None:
+    """Shows the site while you write: what you save is built at once, and open pages reload."""
+    import threading
+
+    from kbtools.site import build as steps
+    from kbtools.site.live import Live
+    from kbtools.site.server import Server
+
+    config = found(ctx)
+    with steps.alone(config):
+        live = Live(config, main, click.echo)
+        server = Server(live, port)
+        server.start()
+        click.echo(f"{server.url} (Ctrl-C ends it)")
+        live.run(threading.Event())
+
+
+def at(config: Config, url: str | None) -> Config:
+    """The configuration, with another address of the site."""
+    if url is None:
+        return config
+    if not re.match(r"https?://[^/]+(/|$)", url):
+        raise Unreadable(f"`{url}` is no address of a site, as in https://example.org/kb/")
+    own = msgspec.structs.replace(config.knowledge_base, url=url)
+    return msgspec.structs.replace(config, knowledge_base=own)
+
+
+def check_links(site: Path, config: Config) -> None:
+    """Reports every broken link, and exits with 1 if there is any."""
+    from kbtools.site import linkcheck
+
+    broken = linkcheck.check(site, config.knowledge_base.url)
+    for one in broken:
+        click.echo(f"{site.name}/{one.page}: {one.address}: {one.why}", err=True)
+    if broken:
+        count = f"{len(broken)} broken link{'s' * (len(broken) > 1)}"
+        click.echo(f"\nkbtools: {count}; see {site.relative_to(config.root)}/", err=True)
+        sys.exit(1)
+
+
+@main.command()
+@TOOLCHAIN
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.pass_context
+def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
+    """Shows what the toolchain is, as evidence would record it."""
+    from kbtools.toolchains import declared
+
+    where = declared.find(found(ctx), toolchain)
+    holds = declared.describe(where)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(holds)))
+        return
+    for key, value in declared.as_rows(holds, where):
+        click.echo(f"{click.style(key, bold=True):<28} {value}")

@@ -1,0 +1,139 @@
+"""Whether a run can have written a row of evidence: what no machine and no snippet comes to.
+
+This finds damage, mistakes and what was smuggled in beside an outcome. It cannot find an outcome
+that somebody with the code of a snippet made up from end to end: evidence is taken from machines
+that are trusted to run it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import signal
+from collections.abc import Iterator
+
+from packaging.version import InvalidVersion, Version
+
+from kbtools.articles.model import Snippet
+from kbtools.evidence.store import Row
+from kbtools.evidence.verdicts import expect
+from kbtools.outcome import Outcome
+from kbtools.running.output import SECRET
+from kbtools.toolchains.model import Toolchain
+
+SLACK = datetime.timedelta(hours=1)
+"""By which the clock of another machine may be ahead."""
+SIGNALS = frozenset(one.name for one in signal.Signals) | {f"SIG{n}" for n in range(35, 64)}
+NAME = re.compile(r"[a-z][a-z0-9-]*")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+DISTRIBUTION = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+DAY = 86_400.0
+LONGEST = 200
+"""Characters of a name, a version or a line that describes a machine."""
+LONGEST_MESSAGE = 4_000
+SM = (
+    (re.compile(r"\b(H100|H200|GH200|H20|H800)\b"), "9.0"),
+    (re.compile(r"\b(B200|GB200)\b"), "10.0"),
+    (re.compile(r"\b(B300|GB300)\b"), "10.3"),
+    (re.compile(r"\b(A100|A30|A800)\b"), "8.0"),
+    (re.compile(r"\b(A10|A10G|A16|A40|A6000|RTX 30[5-9]0)\b"), "8.6"),
+    (re.compile(r"\b(L4|L40|L40S|RTX 40[5-9]0)\b"), "8.9"),
+    (re.compile(r"\b(RTX 50[5-9]0|RTX PRO 6000)\b"), "12.0"),
+    (re.compile(r"\b(T4|RTX 20[6-8]0)\b"), "7.5"),
+    (re.compile(r"\bV100\b"), "7.0"),
+    (re.compile(r"\bP100\b"), "6.0"),
+)
+"""Of some GPUs, as https://developer.nvidia.com/cuda-gpus lists them; of others any will do."""
+
+
+def amiss(row: Row, snippet: Snippet, now: datetime.datetime) -> Iterator[str]:
+    """What a run of this snippet cannot have written."""
+    if row.when.tzinfo is None or row.when > now + SLACK:
+        yield f"it was written at {row.when}, which is not yet"
+    if not NAME.fullmatch(row.snippet):
+        yield f"`{row.snippet}` is no id of a snippet"
+    if row.isolation not in ("fork", "spawn"):
+        yield f"`{row.isolation}` is no isolation"
+    if not _is_version(row.kbtools):
+        yield f"kbtools `{row.kbtools}` is no version"
+    uses_helper = "kbtools.repro" in snippet.source
+    if bool(row.helper) != uses_helper or (row.helper and not DIGEST.fullmatch(row.helper)):
+        yield f"helper `{row.helper}`: the snippet {'imports' if uses_helper else 'has'} " + (
+            "kbtools.repro" if uses_helper else "no helper"
+        )
+    yield from of_toolchain(row.toolchain)
+    yield from of_outcome(row.outcome, snippet)
+    expected = expect(snippet, row.toolchain, snippet.keys.toolchain)
+    if expected.what == "skip":
+        yield f"that toolchain could not run it: {expected.reason}"
+
+
+def of_outcome(outcome: Outcome, snippet: Snippet) -> Iterator[str]:
+    """What no run of the snippet ends with."""
+    if not _is_consistent(outcome):
+        yield f"`{outcome.status}` does not go with exit {outcome.exit} and {outcome.signal}"
+    if outcome.exceptions and snippet.language != "python":
+        yield f"{snippet.language} raises no {outcome.exceptions[0]}"
+    if not all(name.isidentifier() and len(name) <= LONGEST for name in outcome.exceptions):
+        yield "an exception has a name that no class has"
+    if not 0 <= outcome.seconds <= DAY:
+        yield f"it took {outcome.seconds} seconds"
+    if not (math.isfinite(outcome.peak_mib) and outcome.peak_mib >= 0):
+        yield f"it took {outcome.peak_mib} MiB"
+    if not all(0 < len(t) <= 40 and t.isprintable() for t in outcome.targets):
+        yield "what it compiled for is no architecture"
+    if len(outcome.message) > LONGEST_MESSAGE:
+        yield f"its message has {len(outcome.message)} characters, a run keeps fewer"
+    if len(outcome.unsandboxed) > LONGEST_MESSAGE or not outcome.unsandboxed.isprintable():
+        yield "what its sandbox lacked is not what kbtools says"
+    if SECRET.search(outcome.output) or SECRET.search(outcome.message):
+        yield "its output shows what looks like a secret"
+
+
+def _is_consistent(outcome: Outcome) -> bool:
+    raised = outcome.exceptions
+    if outcome.status in ("passed", "stopped"):
+        return outcome.exit == 0 and not (outcome.signal or raised or outcome.message)
+    if outcome.status == "failed":
+        return outcome.exit in range(1, 256) and outcome.signal is None
+    if outcome.status == "signal":
+        return outcome.signal in SIGNALS and outcome.exit is None and not raised
+    if outcome.status in ("timeout", "limit"):
+        return outcome.exit is None and not (outcome.signal or raised) and bool(outcome.message)
+    return False
+
+
+def of_toolchain(toolchain: Toolchain) -> Iterator[str]:
+    """What no interpreter and no machine says of itself."""
+    versions = {"python": toolchain.python, **toolchain.packages}
+    parts = (("cuda", toolchain.cuda), ("driver", toolchain.driver))
+    versions |= {name: found for name, found in parts if found is not None}
+    if toolchain.ptxas:
+        versions["ptxas"] = toolchain.ptxas.version
+    for name, version in versions.items():
+        if not _is_version(version):
+            yield f"{name} `{version}` is no version"
+    for name in toolchain.packages:
+        if not DISTRIBUTION.fullmatch(name) or len(name) > LONGEST:
+            yield f"`{name}` is no canonical name of a distribution"
+    if toolchain.gpus and not toolchain.driver:
+        yield "GPUs and no driver"
+    for number, gpu in enumerate(toolchain.gpus):
+        if not re.fullmatch(r"\d{1,2}\.\d", gpu.sm):
+            yield f"gpus[{number}].sm `{gpu.sm}` is no compute capability"
+        for known, sm in SM:
+            if known.search(gpu.name) and gpu.sm != sm:
+                yield f"{gpu.name} has compute capability {sm}, not {gpu.sm}"
+    said = (toolchain.platform, toolchain.libc, toolchain.compiler, toolchain.kernel)
+    for text in (*said, *(gpu.name for gpu in toolchain.gpus)):
+        if len(text) > LONGEST or not text.isprintable() or SECRET.search(text):
+            yield "a line about the machine is none that a machine says of itself"
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return len(text) <= LONGEST and text == text.strip()

@@ -1,0 +1,151 @@
+"""Rows of evidence: what a run did, on which toolchain, when. Written by runs only."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import tempfile
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock
+
+from kbtools.articles.model import Snippet
+from kbtools.config import Unreadable
+from kbtools.outcome import Outcome
+from kbtools.toolchains.model import Toolchain
+
+SCHEMA = 1
+
+
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One stored outcome. It holds no verdict: that follows from the article's claims of today."""
+
+    schema: int
+    snippet: str
+    """Id of the snippet when it was run; what counts is `code`."""
+    code: str
+    """`Snippet.digest` at the time."""
+    toolchain: Toolchain
+    outcome: Outcome
+    when: datetime.datetime
+    kbtools: str
+    """Version that ran it."""
+    helper: str = ""
+    """SHA-256 of `kbtools.repro`, where the code imports it."""
+    isolation: str = "fork"
+    """`fork` from a zygote, or `spawn`: a fresh interpreter."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Equal for two runs of which the newer one counts."""
+        return self.code, self.toolchain.identity
+
+
+def file_of(folder: Path, article: str) -> Path:
+    """Where the rows of an article are."""
+    return folder / f"{article}.jsonl"
+
+
+def read(folder: Path, article: str) -> tuple[Row, ...]:
+    """The rows of an article, none where there is no file.
+
+    Raises:
+        Unreadable: a line is not a row.
+    """
+    file = file_of(folder, article)
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise Unreadable(f"{file}: {error}") from error
+    return decode(content, str(file))
+
+
+def decode(content: bytes, file: str) -> tuple[Row, ...]:
+    """The rows that a file holds; `file` is its name in messages.
+
+    Raises:
+        Unreadable: a line is not a row.
+    """
+    rows = []
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            rows.append(msgspec.json.decode(line, type=Row))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise Unreadable(f"{file}:{number}: not a row of evidence: {error}") from error
+    return tuple(rows)
+
+
+def of_snippet(rows: tuple[Row, ...], snippet: Snippet) -> tuple[Row, ...]:
+    """The rows that count for a snippet: those of the very code it has now.
+
+    A snippet for one toolchain may have a twin for another, of the same code and with another
+    claim: for such a one only what was run under its own name counts.
+    """
+    digest, any_name = snippet.digest, snippet.keys.toolchain is None
+    return tuple(
+        row for row in rows if row.code == digest and (any_name or row.snippet == snippet.id)
+    )
+
+
+def record(folder: Path, article: str, row: Row, locks: Path) -> None:
+    """Adds a row, in place of an older one of the same key.
+
+    The file is written whole and renamed into place, under a lock in `locks`: a crash, a full
+    disk or a second run beside this one loses no row.
+
+    Raises:
+        OSError: it could not be written; what was there still is.
+        Unreadable: what was there cannot be read, and is left alone.
+    """
+    locks.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(locks / f"{folder.name}-{article}.lock"):
+        kept = {old.key: old for old in read(folder, article)}
+        if row.key in kept and _newer(kept[row.key], row):
+            return
+        kept[row.key] = row
+        _write(file_of(folder, article), kept.values())
+
+
+def prune(folder: Path, article: str, digests: Collection[str], locks: Path) -> tuple[Row, ...]:
+    """Drops the rows of an article that are not of one of these codes; those that it dropped.
+
+    Raises:
+        OSError: the file could not be written; what was there still is.
+        Unreadable: what was there cannot be read, and is left alone.
+    """
+    locks.mkdir(parents=True, exist_ok=True)
+    with FileLock(locks / f"{folder.name}-{article}.lock"):
+        rows = read(folder, article)
+        dropped = tuple(row for row in rows if row.code not in digests)
+        if dropped:
+            _write(file_of(folder, article), [row for row in rows if row.code in digests])
+    return dropped
+
+
+def _write(file: Path, rows: Iterable[Row]) -> None:
+    ordered = sorted(rows, key=lambda row: (row.snippet, row.toolchain.label, *row.key))
+    _replace(file, b"".join(msgspec.json.encode(row) + b"\n" for row in ordered))
+
+
+def _newer(one: Row, other: Row) -> bool:
+    """Whether a row counts before another of its key: of two of one second, whatever the order."""
+    return (one.when, msgspec.json.encode(one)) > (other.when, msgspec.json.encode(other))
+
+
+def _replace(file: Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

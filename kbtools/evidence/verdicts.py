@@ -1,0 +1,191 @@
+"""Claim × toolchain → expectation; expectation × outcome → verdict. No clock, file or process."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cache
+from typing import Literal
+
+import msgspec
+import re2
+from packaging.version import Version
+
+from kbtools.articles.model import Article, Role, Signature, Snippet
+from kbtools.outcome import Outcome
+from kbtools.toolchains.model import (
+    MACHINE,
+    Missing,
+    Toolchain,
+    Undecided,
+    is_affected,
+    specifiers,
+    within,
+)
+
+Colour = Literal["green", "red", "grey"]
+
+
+class Name(StrEnum):
+    """What follows from a claim and an outcome."""
+
+    REPRODUCED = "reproduced"
+    RESOLVED = "resolved"
+    HOLDS = "holds"
+    NO_HELP = "no-help"
+    NOT_REPRODUCED = "not-reproduced"
+    OTHER_FAILURE = "other-failure"
+    REGRESSED = "regressed"
+    BROKEN = "broken"
+    SKIPPED = "skipped"
+    UNKNOWN = "unknown"
+    INCONCLUSIVE = "inconclusive"
+
+
+GREEN = (Name.REPRODUCED, Name.RESOLVED, Name.HOLDS, Name.NO_HELP)
+RED = (Name.NOT_REPRODUCED, Name.OTHER_FAILURE, Name.REGRESSED, Name.BROKEN)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What follows, and why in one sentence."""
+
+    name: Name
+    reason: str
+
+    @property
+    def colour(self) -> Colour:
+        """Green: the claim stands; red: it is contradicted; grey: neither."""
+        return "green" if self.name in GREEN else "red" if self.name in RED else "grey"
+
+
+class Expectation(msgspec.Struct, frozen=True):
+    """What an article's claims imply for a snippet on a toolchain.
+
+    `what` is `fails`, `passes`, `skip` (it cannot be run there) or `unknown` (nothing is implied).
+    """
+
+    what: Literal["fails", "passes", "skip", "unknown"]
+    reason: str
+
+
+def expect(snippet: Snippet, toolchain: Toolchain, name: str | None = None) -> Expectation:
+    """What the claims imply for a snippet on a toolchain, which may have a name."""
+    lacking = _lacking(snippet, toolchain, name)
+    if lacking:
+        return Expectation("skip", lacking)
+    affected = is_affected(snippet.affected, toolchain)
+    if isinstance(affected, Missing):
+        lacks = "not known here" if affected.name in MACHINE else "not installed"
+        return Expectation("skip", f"{affected.name} is {lacks}")
+    if snippet.role not in (Role.REPRO, Role.DEADEND):
+        return Expectation("passes", f"a {snippet.role} passes everywhere")
+    if isinstance(affected, Undecided):
+        return Expectation("unknown", affected.reason)
+    if affected:
+        return Expectation("fails", f"this toolchain is affected: {claim(snippet)}")
+    return Expectation("passes", f"this toolchain is not affected: {claim(snippet)}")
+
+
+def claim(snippet: Snippet) -> str:
+    """The snippet's `affected`, in words."""
+    said = [" and ".join(f"{n} {s}" for n, s in entry.items()) for entry in snippet.affected]
+    return " or ".join(text or "every toolchain" for text in said)
+
+
+def _lacking(snippet: Snippet, toolchain: Toolchain, name: str | None) -> str:
+    """What the toolchain lacks that the snippet needs; empty when it can be run."""
+    keys = snippet.keys
+    if keys.toolchain and keys.toolchain != name:
+        return f"only on the toolchain {keys.toolchain}"
+    if snippet.gpus > len(toolchain.gpus):
+        here = f"{len(toolchain.gpus)} here" if toolchain.gpus else "none here"
+        return f"needs {snippet.gpus} GPU{'s' * (snippet.gpus > 1)}, {here}"
+    if (snippet.language == "cuda" or keys.requires == "nvcc") and not toolchain.cuda:
+        return "needs nvcc, none on the PATH"
+    if keys.requires == "compile" and "triton" not in toolchain.packages:
+        return "needs triton, not installed"
+    if snippet.language == "cuda" and keys.requires == "cpu" and not toolchain.gpus:
+        return "runs a CUDA program, no GPU here"
+    if keys.sm:
+        if toolchain.sm is None:
+            return f"needs a GPU of compute capability {keys.sm}, none here"
+        if not within(specifiers(keys.sm), Version(toolchain.sm)):
+            return f"needs a GPU of compute capability {keys.sm}, this one has {toolchain.sm}"
+    return ""
+
+
+def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Outcome) -> Verdict:
+    """What follows from what was expected and what came."""
+    if expected.what == "skip":
+        return Verdict(Name.SKIPPED, expected.reason)
+    if expected.what == "unknown":
+        return Verdict(Name.UNKNOWN, expected.reason)
+    if outcome.status == "lost":
+        return Verdict(Name.INCONCLUSIVE, outcome.message)
+    may_fail = snippet.role in (Role.REPRO, Role.DEADEND)
+    documented = may_fail and fails_as_documented(article, snippet, outcome)
+    passed = outcome.status == "passed"
+    if expected.what == "fails":
+        if documented:
+            shown = Name.REPRODUCED if snippet.role is Role.REPRO else Name.NO_HELP
+            return Verdict(shown, f"failed as documented: {evident(article, snippet, outcome)}")
+        if passed:
+            return Verdict(Name.NOT_REPRODUCED, f"{expected.reason}; yet it passes")
+        return Verdict(Name.OTHER_FAILURE, f"failed, but not as documented: {outcome.ended}")
+    if passed:
+        return Verdict(Name.RESOLVED if may_fail else Name.HOLDS, "ran to its end")
+    if documented:
+        return Verdict(Name.REGRESSED, f"{expected.reason}; yet it fails as documented")
+    return Verdict(Name.OTHER_FAILURE if may_fail else Name.BROKEN, outcome.ended)
+
+
+def fails_as_documented(article: Article, snippet: Snippet, outcome: Outcome) -> bool:
+    """Whether an outcome is the failure that the snippet's `fails` speaks of."""
+    if outcome.status in ("passed", "stopped", "lost"):
+        return False
+    kind = snippet.keys.fails
+    if kind == "signature":
+        return any(recognises(one, outcome.output) for one in article.matter.signatures)
+    if kind == "timeout":
+        return outcome.status == "timeout"
+    if kind.startswith("exit:"):
+        return outcome.exit == int(kind[5:])
+    if kind.startswith("SIG"):
+        return outcome.signal == kind
+    return kind in outcome.exceptions
+
+
+def evident(article: Article, snippet: Snippet, outcome: Outcome) -> str:
+    """The line of a documented failure's output that a signature knows it by, or how it ended."""
+    if snippet.keys.fails == "signature":
+        for signature in article.matter.signatures:
+            if recognises(signature, outcome.output):
+                lines = outcome.output.splitlines()
+                return next(line.strip() for line in lines if signature.literal in line)
+    return outcome.ended
+
+
+def recognises(signature: Signature, text: str) -> bool:
+    """Whether a text holds the failure of a signature (its `near` only ranks, and is not asked)."""
+    if signature.literal not in text:
+        return False
+    return signature.regex is None or pattern(signature.regex).search(text) is not None
+
+
+@cache
+def pattern(regex: str) -> re2.Pattern:
+    """A compiled RE2 pattern; `^` and `$` are those of a line.
+
+    Raises:
+        re2.error: it is not RE2 syntax.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(f"(?m){regex}", options=options)
+
+
+def documented_failure(article: Article, snippet: Snippet) -> str:
+    """What a failure must show to count, in words."""
+    kind = snippet.keys.fails
+    if kind != "signature":
+        return kind
+    return " or ".join(f"`{s.regex or s.literal}`" for s in article.matter.signatures)

@@ -1,0 +1,1 @@
+"""Where a traceback meets its article: programs, pytest, agents, new issues."""

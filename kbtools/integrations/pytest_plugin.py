@@ -1,0 +1,157 @@
+"""`pytest kb/`: every snippet is an item, run by the same executor and judged by the same judge.
+
+Only Markdown in the article folder of a knowledge base is collected; everywhere else the plugin
+does nothing and imports nothing of kbtools. `--diagnose` adds articles to the reports of any test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from kbtools.config import Config
+    from kbtools.toolchains.model import Toolchain
+    from kbtools.verification.bench import Bench, Result, Task
+
+
+class Contradicted(Exception):
+    """A red verdict."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.verdict.reason)
+        self.result = result
+
+
+class Benches:
+    """A bench for each knowledge base of the session, made once its snippets are known."""
+
+    def __init__(self) -> None:
+        self._made: dict[Path, Bench] = {}
+        self._toolchain: dict[Path, Toolchain] = {}
+
+    def toolchain(self, base: Config) -> Toolchain:
+        """What the interpreter at hand holds, asked once for each knowledge base."""
+        from kbtools.toolchains import declared
+
+        if base.root not in self._toolchain:
+            where = declared.find(base, None)
+            self._toolchain[base.root] = declared.describe(where)
+        return self._toolchain[base.root]
+
+    def of(self, item: SnippetItem) -> Bench:
+        """The bench that an item runs on."""
+        from kbtools.toolchains import declared
+        from kbtools.verification.bench import Bench, Options
+        from kbtools.verification.machines import Here
+
+        root = item.base.root
+        if root not in self._made:
+            same = [i for i in item.session.items if isinstance(i, SnippetItem)]
+            tasks = [i.task for i in same if i.base.root == root]
+            here = declared.find(item.base, None)
+            engine = partial(Here(item.base).engine, here)
+            bench = Bench(item.base, tasks, Options(again=True), engine)
+            bench.engine.__enter__()
+            self._made[root] = bench
+        return self._made[root]
+
+    def close(self) -> None:
+        """Ends them all."""
+        for bench in self._made.values():
+            bench.engine.close()
+
+
+BENCHES = pytest.StashKey[Benches]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--diagnose` and its setting."""
+    about = "show the article of kbtools that is about a test's failure"
+    parser.getgroup("kbtools").addoption("--diagnose", action="store_true", help=about)
+    parser.addini("kbtools_diagnose", about, type="bool", default=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes room for the benches of the session."""
+    config.stash[BENCHES] = Benches()
+    if config.getoption("diagnose") or config.getini("kbtools_diagnose"):
+        config.pluginmanager.import_plugin("kbtools.integrations.pytest_diagnose")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends what still runs."""
+    benches = config.stash.get(BENCHES, None)
+    if benches:
+        benches.close()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ArticleFile | None:
+    """Collects the articles of a knowledge base, and no other file."""
+    if file_path.suffix != ".md" or file_path.name.count(".") > 1:
+        return None
+    root = next((p for p in file_path.parents if (p / "kbtools.toml").is_file()), None)
+    if root is None or file_path.parent != root / "kb":
+        return None
+    made: ArticleFile = ArticleFile.from_parent(parent, path=file_path)
+    return made
+
+
+class ArticleFile(pytest.File):
+    """One article."""
+
+    def collect(self) -> Iterator[SnippetItem]:
+        """Its snippets; a problem that keeps it from being read is an error of the collection."""
+        import click
+
+        from kbtools import checks, config
+        from kbtools.articles.model import Role
+        from kbtools.reports import text
+        from kbtools.verification.bench import plan
+
+        base = config.find(self.path.parent)
+        articles, problems = checks.readable(checks.load(base, [self.path]))
+        if problems:
+            shown = "\n\n".join(text.problem(one) for one in problems)
+            raise self.CollectError(click.unstyle(shown))
+        toolchain = self.config.stash[BENCHES].toolchain(base)
+        for task in plan(articles, toolchain, None, list(Role)):
+            item: SnippetItem = SnippetItem.from_parent(
+                self, name=f"{task.snippet.name}[{task.snippet.role}]", task=task, base=base
+            )
+            yield item
+
+
+class SnippetItem(pytest.Item):
+    """One snippet."""
+
+    def __init__(self, *, task: Task, base: Config, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.task = task
+        self.base = base
+
+    def runtest(self) -> None:
+        """Green passes, grey is skipped with its reason, red fails."""
+        result = self.config.stash[BENCHES].of(self).life(self.task, lambda *_: None)
+        if result.verdict.colour == "red":
+            raise Contradicted(result)
+        if result.verdict.colour == "grey":
+            pytest.skip(f"{result.verdict.name}: {result.verdict.reason}")
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        """What `kbtools verify` would say of it."""
+        if isinstance(excinfo.value, Contradicted):
+            import click
+
+            from kbtools.reports import text
+
+            return click.unstyle(text.red(excinfo.value.result))
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where it is: the article's line."""
+        return self.path, self.task.snippet.place.line - 1, self.name

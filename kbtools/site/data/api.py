@@ -1,0 +1,311 @@
+"""`/api/v1/`: the knowledge base as JSON, each kind of document with its JSON Schema beside it.
+
+Addresses in the documents are relative to the root of the site. Within v1 fields may be added, none
+is taken away or changes its meaning.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from kbtools import matching
+from kbtools.articles import links
+from kbtools.articles.model import Affected, FrontMatter
+from kbtools.evidence.state import Seen
+from kbtools.evidence.verdicts import Colour
+from kbtools.site.data import osv
+from kbtools.site.model import Book, Entry, download_path, logs_path, page_path
+from kbtools.toolchains.model import Toolchain
+
+FOLDER = "api/v1"
+Version = Literal[1]
+
+
+class Words(msgspec.Struct, frozen=True):
+    """An article's title and summary in one language, and the page in it."""
+
+    title: str
+    summary: str
+    page: str
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """An article in the list of all."""
+
+    id: str
+    title: str
+    summary: str
+    components: tuple[str, ...]
+    stage: str
+    severity: str
+    state: str
+    """`reproduced`, `resolved`, `holds`, `contradicted`, `not run` or `retired`; computed."""
+    newest: datetime.datetime | None
+    """When the newest of its evidence was seen."""
+    page: str
+    markdown: str
+    document: str
+    badge: str
+    osv: str | None
+    """Where its OSV record is; null where there is nothing that OSV could say."""
+
+
+class Index(msgspec.Struct, frozen=True):
+    """`index.json`: all articles."""
+
+    schema: Version
+    name: str
+    url: str
+    """Of the site's root; empty where it has no address of its own."""
+    languages: tuple[str, ...]
+    articles: tuple[Summary, ...]
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A snippet was run on a toolchain, and what follows from that today."""
+
+    toolchain: str
+    """Its id in `toolchains.json`."""
+    verdict: str
+    colour: Colour
+    """`green`: the claim stands; `red`: it is contradicted; `grey`: neither."""
+    reason: str
+    status: str
+    """What the run did: `passed`, `failed`, `stopped`, `signal`, `timeout`, `limit` or `lost`."""
+    seconds: float
+    compiled_for: tuple[str, ...]
+    """Architectures it was compiled for there. Compiled for is not ran on."""
+    when: datetime.datetime
+    log: str
+
+
+class Snippet(msgspec.Struct, frozen=True):
+    """A snippet of an article, and its runs."""
+
+    id: str
+    role: str
+    language: str
+    requires: str
+    affected: Affected
+    """Where it is said to fail: any of these, each of which is all of its keys."""
+    code: str
+    """SHA-256 of all that a run of it depends on."""
+    download: str
+    runs: tuple[Run, ...]
+
+
+class State(msgspec.Struct, frozen=True):
+    """What follows for an article from its evidence."""
+
+    word: str
+    green: int
+    red: int
+    not_run: int
+    toolchains: int
+
+
+class Document(msgspec.Struct, frozen=True):
+    """An article: what it claims and what was seen."""
+
+    schema: Version
+    id: str
+    matter: FrontMatter
+    state: State
+    words: dict[str, Words]
+    """Language → title, summary and page."""
+    snippets: tuple[Snippet, ...]
+    changes: tuple[Change, ...]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """From `day` on, in UTC, an article's state was another one, going by today's claims."""
+
+    article: str
+    before: str
+    after: str
+    day: datetime.date
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """`changes.json`: every change of state, the newest first."""
+
+    schema: Version
+    changes: tuple[Change, ...]
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A toolchain on which anything was seen."""
+
+    id: str
+    label: str
+    toolchain: Toolchain
+
+
+class Toolchains(msgspec.Struct, frozen=True):
+    """`toolchains.json`: every toolchain on which anything was seen."""
+
+    schema: Version
+    toolchains: tuple[Known, ...]
+
+
+class Thread(msgspec.Struct, frozen=True):
+    """An upstream thread, and the articles that speak of it."""
+
+    reference: str
+    url: str
+    articles: tuple[str, ...]
+
+
+class Issues(msgspec.Struct, frozen=True):
+    """`issues.json`: every upstream thread that an article speaks of."""
+
+    schema: Version
+    threads: tuple[Thread, ...]
+
+
+KINDS: dict[str, type[msgspec.Struct]] = {
+    "index": Index,
+    "article": Document,
+    "toolchains": Toolchains,
+    "issues": Issues,
+    "changes": Changes,
+    "signatures": matching.Index,
+}
+"""Kind of document → its form; the schema of each is `schemas/KIND.json`."""
+
+
+def files(book: Book) -> Iterator[tuple[str, bytes]]:
+    """Every document and every schema."""
+    yield f"{FOLDER}/index.json", encoded(index(book))
+    names = {id(one): name_of(one) for one in book.toolchains}
+    for entry in book.entries:
+        yield document_path(entry), encoded(document(book, entry, names))
+    yield f"{FOLDER}/toolchains.json", encoded(toolchains(book))
+    yield f"{FOLDER}/issues.json", encoded(issues(book))
+    matters = [entry.article.matter for entry in book.entries]
+    yield f"{FOLDER}/signatures.json", encoded(matching.index_of(matters, book.config))
+    changed = tuple(changes(entry) for entry in book.entries)
+    newest = sorted(
+        (c for of in changed for c in of), key=lambda c: (-c.day.toordinal(), c.article)
+    )
+    yield f"{FOLDER}/changes.json", encoded(Changes(1, tuple(newest)))
+    for kind, form in KINDS.items():
+        yield f"{FOLDER}/schemas/{kind}.json", encoded(schema(form))
+
+
+def encoded(value: Any) -> bytes:
+    """A document as it is published."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+
+
+def schema(form: type[Any]) -> dict[str, Any]:
+    """The JSON Schema of a kind of document."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(form)}
+
+
+def document_path(entry: Entry) -> str:
+    """Of an article's document, as in `api/v1/KB0002.json`."""
+    return f"{FOLDER}/{entry.id}.json"
+
+
+def name_of(toolchain: Toolchain) -> str:
+    """The id of a toolchain, the same in every document, and in `kbtools matrix --json`."""
+    return toolchain.identity[:12]
+
+
+def index(book: Book) -> Index:
+    """All articles."""
+    base = book.config.knowledge_base
+    articles = tuple(summary(book, entry) for entry in book.entries)
+    return Index(1, base.name, base.url, base.languages, articles)
+
+
+def summary(book: Book, entry: Entry) -> Summary:
+    """An article in the list of all."""
+    matter = entry.article.matter
+    return Summary(
+        id=entry.id,
+        title=matter.title,
+        summary=matter.summary,
+        components=matter.components,
+        stage=matter.stage,
+        severity=matter.severity,
+        state=entry.state.word,
+        newest=entry.newest,
+        page=page_path(book, entry.id, book.languages[0]),
+        markdown=f"{entry.id}.md",
+        document=document_path(entry),
+        badge=f"badges/{entry.id}.svg",
+        osv=osv.path(entry) if osv.record(book, entry) else None,
+    )
+
+
+def document(book: Book, entry: Entry, names: dict[int, str] | None = None) -> Document:
+    """An article, what it claims and what was seen."""
+    state = entry.state
+    texts = {entry.original.language: entry.original, **entry.translations}
+    return Document(
+        schema=1,
+        id=entry.id,
+        matter=entry.article.matter,
+        state=State(state.word, state.green, state.red, state.not_run, state.toolchains),
+        words={
+            language: Words(text.title, text.summary, page_path(book, entry.id, language))
+            for language, text in texts.items()
+        },
+        snippets=tuple(
+            Snippet(
+                id=one.id,
+                role=str(one.role),
+                language=one.language,
+                requires=one.keys.requires,
+                affected=one.affected,
+                code=one.digest,
+                download=download_path(one),
+                runs=tuple(run(book, seen, names or {}) for seen in entry.of(one.id)),
+            )
+            for one in entry.article.snippets
+        ),
+        changes=changes(entry),
+    )
+
+
+def run(book: Book, one: Seen, names: dict[int, str]) -> Run:
+    """A run of a snippet; `names` are known ids of toolchains, by the identity of the object."""
+    outcome, toolchain = one.row.outcome, one.row.toolchain
+    return Run(
+        toolchain=names.get(id(toolchain)) or name_of(toolchain),
+        verdict=str(one.verdict.name),
+        colour=one.verdict.colour,
+        reason=one.verdict.reason,
+        status=outcome.status,
+        seconds=outcome.seconds,
+        compiled_for=outcome.targets,
+        when=one.row.when,
+        log=logs_path(book, one, book.languages[0]),
+    )
+
+
+def changes(entry: Entry) -> tuple[Change, ...]:
+    """The changes of an article's state, the oldest first."""
+    return tuple(Change(one.article, one.before, one.after, one.day) for one in entry.changes)
+
+
+def toolchains(book: Book) -> Toolchains:
+    """Every toolchain on which anything was seen, as the columns of the board stand."""
+    return Toolchains(1, tuple(Known(name_of(one), one.label, one) for one in book.toolchains))
+
+
+def issues(book: Book) -> Issues:
+    """Every upstream thread that an article speaks of."""
+    return Issues(
+        1,
+        tuple(
+            Thread(reference, links.upstream_url(reference), tuple(one.id for one in entries))
+            for reference, entries in book.issues.items()
+        ),
+    )

@@ -1,0 +1,187 @@
+"""Articles as records of the Open Source Vulnerability format, as far as it can say what they say.
+
+The articles are failures of toolchains, not vulnerabilities: the format is used for what it says of
+versions, its ids have the prefix `x_` of databases that OSV.dev does not collect, and no severity
+is given. A claim becomes a range only where the two mean the same.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Literal
+
+import msgspec
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from kbtools.articles import links
+from kbtools.articles.model import ABSENT, Affected, Upstream
+from kbtools.site.model import Book, Entry, page_path
+from kbtools.toolchains.model import MACHINE
+
+FORMAT = "1.7.5"
+Kind = Literal["REPORT", "FIX", "WEB", "ARTICLE"]
+
+
+class Package(msgspec.Struct, frozen=True):
+    """A distribution on PyPI."""
+
+    name: str
+    ecosystem: Literal["PyPI"] = "PyPI"
+
+
+class Range(msgspec.Struct, frozen=True):
+    """Versions in the order of the ecosystem."""
+
+    events: tuple[dict[str, str], ...]
+    """Each has one key: `introduced`, `fixed` (the first version that is well again), or
+    `last_affected`.
+    """
+    type: Literal["ECOSYSTEM"] = "ECOSYSTEM"
+
+
+class Affects(msgspec.Struct, frozen=True):
+    """A package, and the versions that are affected whatever else is there."""
+
+    package: Package
+    ranges: tuple[Range, ...]
+
+
+class Link(msgspec.Struct, frozen=True):
+    """Where there is more."""
+
+    type: Kind
+    url: str
+
+
+class Specific(msgspec.Struct, frozen=True):
+    """What the format has no words for."""
+
+    kind: str
+    state: str
+    """Computed from evidence, as on the article's page."""
+    components: tuple[str, ...]
+    stage: str
+    severity: str
+    affected: Affected
+    """The whole claim: of two keys in one entry both must hold."""
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A record of OSV."""
+
+    schema_version: str
+    id: str
+    modified: datetime.datetime
+    summary: str
+    details: str
+    affected: tuple[Affects, ...]
+    references: tuple[Link, ...]
+    database_specific: Specific
+    withdrawn: datetime.datetime | None = None
+
+
+def path(entry: Entry) -> str:
+    """Of an article's record, as in `api/v1/osv/KB0002.json`."""
+    return f"api/v1/osv/{entry.id}.json"
+
+
+def record(book: Book, entry: Entry) -> Record | None:
+    """The record of an article.
+
+    None where it names no range of a package that holds by itself, or where nothing was run: a
+    record has a date, and the only dates here are those of evidence.
+    """
+    matter, newest = entry.article.matter, entry.newest
+    affected = affects(matter.affected)
+    if not affected or newest is None:
+        return None
+    base, retired = book.config.knowledge_base, matter.retired
+    page = Link("ARTICLE", f"{base.url.rstrip('/')}/{page_path(book, entry.id, book.languages[0])}")
+    return Record(
+        schema_version=FORMAT,
+        id=f"x_{entry.id}",
+        modified=newest.astimezone(datetime.UTC),
+        summary=matter.title,
+        details=f"{matter.summary}\n\nState, computed from runs: {entry.state.word}.",
+        affected=affected,
+        references=(*([page] if base.url else []), *map(link, matter.upstream)),
+        database_specific=Specific(
+            kind="a failure of a toolchain, not a vulnerability",
+            state=entry.state.word,
+            components=matter.components,
+            stage=matter.stage,
+            severity=matter.severity,
+            affected=matter.affected,
+        ),
+        withdrawn=(
+            datetime.datetime.combine(retired.since, datetime.time(), datetime.UTC)
+            if retired
+            else None
+        ),
+    )
+
+
+def link(one: Upstream) -> Link:
+    """An upstream thread or commit. What only the article infers is not called a fix."""
+    kind: Kind = "WEB"
+    if one.basis == "stated" and one.kind in ("report", "fix"):
+        kind = "REPORT" if one.kind == "report" else "FIX"
+    return Link(kind, links.upstream_url(one.reference))
+
+
+def affects(affected: Affected) -> tuple[Affects, ...]:
+    """The packages and ranges that a claim names, each by itself.
+
+    An alternative that also asks for something else (a Python, a GPU, a second package) is left
+    out: its range alone would call too much affected.
+    """
+    found: dict[str, list[Range]] = {}
+    for alternative in affected:
+        for name, specifiers in alternative.items():
+            if len(alternative) > 1 or name in MACHINE or specifiers == ABSENT:
+                continue
+            if events := range_events(specifiers):
+                found.setdefault(canonicalize_name(name), []).append(Range(events))
+    return tuple(Affects(Package(name), tuple(ranges)) for name, ranges in found.items())
+
+
+def range_events(text: str) -> tuple[dict[str, str], ...]:
+    """A PEP 440 range as events; none where events cannot say the same.
+
+    `>` and `!=` cannot be said: the next version is not known here.
+    """
+    lower, fixed, last = Version("0"), list[Version](), list[Version]()
+    for clause in SpecifierSet(text):
+        bound = Version(clause.version.removesuffix(".*"))
+        if clause.operator == ">=":
+            lower = max(lower, bound)
+        elif clause.operator == "<":
+            fixed.append(bound)
+        elif clause.operator == "<=":
+            last.append(bound)
+        elif clause.operator == "==" and clause.version.endswith(".*"):
+            lower = max(lower, bound)
+            fixed.append(_after(bound.release))
+        elif clause.operator == "==":
+            lower = max(lower, bound)
+            last.append(bound)
+        elif clause.operator == "~=":
+            lower = max(lower, bound)
+            fixed.append(_after(bound.release[:-1]))
+        else:
+            return ()
+    end: dict[str, str] | None = None
+    if fixed and (not last or min(fixed) <= min(last)):
+        end = {"fixed": str(min(fixed))}
+    elif last:
+        end = {"last_affected": str(min(last))}
+    if (fixed and lower >= min(fixed)) or (last and lower > min(last)):
+        return ()  # no version at all
+    return ({"introduced": str(lower)}, *([end] if end else []))
+
+
+def _after(stem: tuple[int, ...]) -> Version:
+    """The first version that no longer begins with these numbers."""
+    return Version(".".join(map(str, (*stem[:-1], stem[-1] + 1))))

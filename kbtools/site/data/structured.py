@@ -1,0 +1,88 @@
+"""What stands in a page's `<head>` for search engines and for who shows a preview of a link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from markupsafe import Markup
+
+from kbtools.site.data import feeds
+from kbtools.site.data.texts import absolute
+from kbtools.site.model import Book, Entry, page_path
+from kbtools.site.rendering import LONG, cut
+
+
+def head(book: Book, entry: Entry, language: str) -> str:
+    """OpenGraph and JSON-LD of an article's page, and the feed, on one line."""
+    text = entry.text(language)
+    address = page_path(book, entry.id, language)
+    described = plain_head(
+        book, language, f"{entry.id}: {cut(text.title)}", text.summary, address, kind="article"
+    )
+    return described + script(article(book, entry, language))
+
+
+def plain_head(
+    book: Book, language: str, title: str, about: str, address: str, *, kind: str = "website"
+) -> str:
+    """OpenGraph of a page, and the feed; `address` is relative to the root of the site."""
+    name = book.config.knowledge_base.name
+    said = {
+        "og:type": kind,
+        "og:title": cut(title),
+        "og:description": cut(about, LONG),
+        "og:site_name": name,
+        "og:locale": language.replace("-", "_"),
+    }
+    if book.config.knowledge_base.url:
+        said["og:url"] = absolute(book, address)
+    tags = [Markup('<meta property="{}" content="{}">').format(k, v) for k, v in said.items() if v]
+    feed = "../" * address.count("/") + feeds.path(book, language)
+    tags.append(
+        Markup('<link rel="alternate" type="application/atom+xml" title="{}" href="{}">').format(
+            name, feed
+        )
+    )
+    return "".join(tags)
+
+
+def article(book: Book, entry: Entry, language: str) -> dict[str, Any]:
+    """An article as schema.org's TechArticle; of dates only those of evidence."""
+    text, config = entry.text(language), book.config
+    matter = entry.article.matter
+    address = page_path(book, entry.id, language)
+    said: dict[str, Any] = {
+        "@context": "https://schema.org",
+        "@type": "TechArticle",
+        "headline": cut(text.title, 110),
+        "name": f"{entry.id}: {cut(text.title)}",
+        "description": cut(text.summary, LONG),
+        "identifier": entry.id,
+        "inLanguage": text.language,
+        "about": [{"@type": "SoftwareApplication", "name": one} for one in matter.components],
+        "keywords": [*matter.components, matter.stage, matter.severity],
+        "isPartOf": {"@type": "WebSite", "name": config.knowledge_base.name},
+    }
+    if matter.affected:
+        alternatives = (
+            " and ".join(f"{name} {range_}" for name, range_ in one.items())
+            for one in matter.affected
+        )
+        said["dependencies"] = cut(" or ".join(alternatives))
+    if entry.newest:
+        said["dateModified"] = feeds.stamp(entry.newest)
+    if config.site.licence:
+        said["license"] = config.site.licence
+    if config.knowledge_base.url:
+        said["url"] = said["mainEntityOfPage"] = absolute(book, address)
+        said["isPartOf"]["url"] = absolute(book, "")
+    return said
+
+
+def script(value: dict[str, Any]) -> str:
+    """JSON-LD that cannot end its script: `<`, `>` and `&` are escaped as JSON has it."""
+    text = msgspec.json.encode(value).decode()
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return f'<script type="application/ld+json">{text}</script>'

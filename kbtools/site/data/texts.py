@@ -1,0 +1,156 @@
+"""For programs that read text: every article as plain Markdown, `llms.txt`, sitemap, robots."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from kbtools.articles import links
+from kbtools.evidence.state import where
+from kbtools.site.model import Book, Entry, page_path, prefix
+
+SITEMAP_LIMIT = 50_000
+"""Addresses in one sitemap at most, as its protocol has it."""
+
+
+def files(book: Book) -> Iterator[tuple[str, bytes]]:
+    """Every article in every language it is written in, and `llms.txt`."""
+    for entry in book.entries:
+        for language in (entry.original.language, *entry.translations):
+            path = f"{prefix(book, language)}{entry.id}.md"
+            yield path, article(book, entry, language).encode()
+    yield "llms.txt", overview(book).encode()
+
+
+def article(book: Book, entry: Entry, language: str) -> str:
+    """An article as plain Markdown: what it says, its snippets, and what was seen of them."""
+    text, state = entry.text(language), entry.state
+    matter = entry.article.matter
+    facts = {
+        "State": f"{state.word}; {state.green} claims seen to hold, {state.red} contradicted, "
+        f"{state.not_run} snippets not run since they were edited",
+        "Affected": _affected(entry) or "every toolchain",
+        "Components": ", ".join(matter.components),
+        "Stage": matter.stage,
+        "Severity": matter.severity,
+    }
+    lines = [f"# {entry.id}: {_line(text.title)}", "", f"**{_line(text.summary)}**", ""]
+    if matter.retired:
+        lines += [f"Retired since {matter.retired.since}: {_line(matter.retired.reason)}", ""]
+    lines += [f"- {name}: {value}" for name, value in facts.items()]
+    if book.config.knowledge_base.url:
+        lines.append(f"- Page: {absolute(book, page_path(book, entry.id, language))}")
+    lines += ["", text.page.body.strip(), "", "## Evidence", ""]
+    lines += ["| snippet | verdict | toolchain | day |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {one.snippet.id} ({one.snippet.role}) | {one.verdict.name}"
+        f" | {_line(where(one))} | {one.row.when:%Y-%m-%d} |"
+        for one in entry.seen
+    ] or ["| | not run | | |"]
+    if matter.upstream:
+        lines += ["", "## Upstream", ""]
+    lines += [
+        f"- {one.kind}, {one.basis}: {links.upstream_url(one.reference)}" for one in matter.upstream
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def overview(book: Book) -> str:
+    """`llms.txt`: what this is, and every article with the fix, as llmstxt.org proposes."""
+    config = book.config
+    about = config.site.tagline or "Failures, each with what helps."
+    lines = [
+        f"# {_line(config.knowledge_base.name)}",
+        "",
+        f"> {_line(about)}",
+        "",
+        "Every claim was executed: `reproduced` means that the failure was made to happen as"
+        " described, `resolved` that it was seen not to happen where the article says so,"
+        " `contradicted` that a run disagrees with the article.",
+        "",
+        "## Articles",
+        "",
+    ]
+    for entry in book.entries:
+        title, summary = (
+            re.sub(r"([\[\]\\<>])", r"\\\1", _line(said))
+            for said in (entry.original.title, entry.original.summary)
+        )
+        where_ = absolute(book, f"{entry.id}.md")
+        lines.append(f"- [{entry.id}: {title}]({where_}): {summary} ({entry.state.word})")
+    lines += ["", "## Data", ""]
+    for path, about in (
+        ("api/v1/index.json", "every article, its state and where its documents are"),
+        ("api/v1/toolchains.json", "the toolchains that claims were run on"),
+        ("api/v1/issues.json", "upstream threads, and the articles that speak of them"),
+    ):
+        lines.append(f"- [{path}]({absolute(book, path)}): {about}")
+    return "\n".join(lines) + "\n"
+
+
+def absolute(book: Book, path: str) -> str:
+    """The address of a path of the site; the path alone where the site has none."""
+    url = book.config.knowledge_base.url.rstrip("/")
+    return f"{url}/{path}" if url else path
+
+
+def sitemaps(book: Book, pages: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """The sitemap of these pages, files of Markdown in the tree; none without an address.
+
+    A page of an article has the day of its newest evidence; of others no day is known.
+    """
+    if not book.config.knowledge_base.url:
+        yield "robots.txt", b"User-agent: *\nAllow: /\n"
+        return
+    newest = {entry.id: entry.newest for entry in book.entries}
+    addresses = sorted(map(address, pages))
+    parts = [addresses[i : i + SITEMAP_LIMIT] for i in range(0, len(addresses), SITEMAP_LIMIT)]
+    for number, part in enumerate(parts, 1):
+        name = "sitemap.xml" if len(parts) == 1 else f"sitemap-{number}.xml"
+        yield name, sitemap(book, part, newest)
+    if len(parts) > 1:
+        names = (f"sitemap-{i}.xml" for i, _ in enumerate(parts, 1))
+        inner = "".join(f"<sitemap><loc>{escape(absolute(book, n))}</loc></sitemap>" for n in names)
+        yield "sitemap.xml", _xml("sitemapindex", inner)
+    where_ = absolute(book, "sitemap.xml")
+    yield "robots.txt", f"User-agent: *\nAllow: /\nSitemap: {where_}\n".encode()
+
+
+def sitemap(
+    book: Book, addresses: Iterable[str], newest: dict[str, datetime.datetime | None]
+) -> bytes:
+    """A sitemap of these addresses, relative to the root of the site."""
+    urls = []
+    for one in addresses:
+        parts = [part for part in one.split("/") if part not in book.languages]
+        when = newest.get(parts[0])
+        day = f"<lastmod>{when.astimezone(datetime.UTC):%Y-%m-%d}</lastmod>" if when else ""
+        urls.append(f"<url><loc>{escape(absolute(book, one))}</loc>{day}</url>")
+    return _xml("urlset", "\n".join(urls))
+
+
+def address(page: str) -> str:
+    """Where a page of the tree answers: `KB0002/` for `KB0002.md`."""
+    stem = page.removesuffix(".md")
+    return stem.removesuffix("index") if stem.endswith("index") else f"{stem}/"
+
+
+def _xml(root: str, inner: str) -> bytes:
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    return f'{head}<{root} xmlns="{space}">\n{inner}\n</{root}>\n'.encode()
+
+
+def _affected(entry: Entry) -> str:
+    said = [
+        " and ".join(f"{name} {range_}" for name, range_ in alternative.items())
+        for alternative in entry.article.matter.affected
+    ]
+    return _line(" or ".join(said))
+
+
+def _line(text: str) -> str:
+    """A text that ends no line and opens no cell."""
+    return " ".join(text.split()).replace("|", "\\|")

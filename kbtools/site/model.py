@@ -1,0 +1,276 @@
+"""A knowledge base as the site shows it: read, judged and dated once per build."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import msgspec
+
+from kbtools.articles import links
+from kbtools.articles.model import SUFFIX, Article, Snippet
+from kbtools.articles.parsing import Page
+from kbtools.checks import Base
+from kbtools.config import Config
+from kbtools.evidence.board import Cell, Matrix, cell, order
+from kbtools.evidence.state import Seen, State, seen, state_from
+from kbtools.evidence.store import Row
+from kbtools.toolchains.model import Toolchain
+
+LIMIT = 2000
+"""Characters of a field that are shown anywhere: more is no title, summary or word."""
+
+
+MANY = 10
+"""Articles from which on a toolchain that one of them alone was run on is that article's own."""
+
+
+class Text(msgspec.Struct, frozen=True):
+    """An article's words in one language."""
+
+    language: str
+    """Of the words: the original's where there is no translation."""
+    title: str
+    summary: str
+    page: Page
+
+
+class Change(msgspec.Struct, frozen=True):
+    """From `day` on an article's state was another one, going by today's claims."""
+
+    article: str
+    before: str
+    """`not run` before anything was seen."""
+    after: str
+    day: datetime.date
+    """In UTC."""
+
+
+class Entry(msgspec.Struct, frozen=True, dict=True):
+    """An article, and all that follows for it."""
+
+    article: Article
+    original: Text
+    translations: dict[str, Text]
+    """Language → words."""
+    seen: tuple[Seen, ...]
+    """In the order of the snippets."""
+    state: State
+    changes: tuple[Change, ...]
+    """The oldest first."""
+
+    @property
+    def id(self) -> str:
+        """As in `KB0002`."""
+        return self.article.id
+
+    def text(self, language: str) -> Text:
+        """Its words in a language, or the original's where it is not translated."""
+        return self.translations.get(language, self.original)
+
+    def of(self, snippet: str) -> tuple[Seen, ...]:
+        """What was seen of a snippet, named as in `r1`."""
+        return tuple(one for one in self.seen if one.snippet.id == snippet)
+
+    @cached_property
+    def by_toolchain(self) -> dict[str, tuple[Seen, ...]]:
+        """Identity of a toolchain → what was seen there."""
+        found: dict[str, list[Seen]] = {}
+        for one in self.seen:
+            found.setdefault(one.row.toolchain.identity, []).append(one)
+        return {identity: tuple(here) for identity, here in found.items()}
+
+    @property
+    def newest(self) -> datetime.datetime | None:
+        """When the newest of its evidence was seen."""
+        return max((one.row.when for one in self.seen), default=None)
+
+
+class Book(msgspec.Struct, frozen=True, dict=True):
+    """The knowledge base, in the order of the ids."""
+
+    config: Config
+    entries: tuple[Entry, ...]
+    board: Matrix
+    """Articles × toolchains on which anything was seen; its rows stand in the order of entries."""
+
+    @cached_property
+    def by_id(self) -> dict[str, Entry]:
+        """The entries by their ids."""
+        return {entry.id: entry for entry in self.entries}
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Of the pages; the first one's are at the top of the site."""
+        return self.config.knowledge_base.languages
+
+    @property
+    def toolchains(self) -> tuple[Toolchain, ...]:
+        """Those on which anything was seen, as the columns of the board stand."""
+        return self.board.toolchains
+
+    @cached_property
+    def common(self) -> tuple[Toolchain, ...]:
+        """The toolchains that are no single article's own, which are the columns of the board.
+
+        A release that a bisection went through, or an environment made for one failure, says
+        nothing of the other articles. Among few articles every toolchain counts.
+        """
+        ran = Counter(identity for entry in self.entries for identity in entry.by_toolchain)
+        few = len(self.entries) < MANY
+        return tuple(one for one in self.toolchains if few or ran[one.identity] > 1)
+
+    @cached_property
+    def briefs(self) -> tuple[str, ...]:
+        """What matters most in them, each once."""
+        return tuple(dict.fromkeys(toolchain.brief for toolchain in self.toolchains))
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """Every change of state, the newest first."""
+        found = [change for entry in self.entries for change in entry.changes]
+        return tuple(sorted(found, key=lambda one: (one.day, one.article), reverse=True))
+
+    @cached_property
+    def issues(self) -> dict[str, tuple[Entry, ...]]:
+        """Upstream thread or commit, as in `owner/repo#12` → the articles that speak of it."""
+        found: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            for reference in dict.fromkeys(one.reference for one in entry.article.matter.upstream):
+                found.setdefault(reference, []).append(entry)
+        return {reference: tuple(of) for reference, of in sorted(found.items())}
+
+
+def of(base: Base) -> Book:
+    """The book of a knowledge base whose articles can all be decoded.
+
+    Raises:
+        Unreadable: a row of evidence cannot be read.
+    """
+    pages = {page.path: page for page in base.pages}
+    translated: dict[str, dict[str, Text]] = {}
+    for page in base.pages:
+        if page.translates:
+            words = text_of(page)
+            translated.setdefault(str(page.matter.get("id")), {})[page.language] = words
+    entries = []
+    for article in base.articles:
+        found = seen(article, base.config)
+        entries.append(
+            Entry(
+                article=shortened(article),
+                original=text_of(pages[article.path]),
+                translations=translated.get(article.id, {}),
+                seen=found,
+                state=state_from(article, found),
+                changes=changes_of(article, found),
+            )
+        )
+    return Book(base.config, tuple(entries), board_of(entries))
+
+
+def text_of(page: Page) -> Text:
+    """The words of an article's page."""
+    title, summary = (short(str(page.matter.get(key, ""))) for key in ("title", "summary"))
+    return Text(page.language, title, summary, page)
+
+
+def shortened(article: Article) -> Article:
+    """The article with fields that can be shown, however long its own are."""
+    matter = article.matter
+    fields = {
+        "title": short(matter.title),
+        "summary": short(matter.summary),
+        "components": tuple(short(one) for one in matter.components),
+        "stage": short(matter.stage),
+        "severity": short(matter.severity),
+    }
+    return msgspec.structs.replace(article, matter=msgspec.structs.replace(matter, **fields))
+
+
+def short(text: str) -> str:
+    """A field as far as it is shown."""
+    return text if len(text) <= LIMIT else f"{text[:LIMIT]}…"
+
+
+def board_of(entries: Sequence[Entry]) -> Matrix:
+    """The same board as `matrix.matrix` makes, each row of evidence asked only once who it is."""
+    known = {
+        identity: here[0].row.toolchain
+        for entry in entries
+        for identity, here in entry.by_toolchain.items()
+    }
+    toolchains = tuple(sorted(known.values(), key=order))
+    return Matrix(toolchains, tuple((one.id, cells(one, toolchains)) for one in entries))
+
+
+def cells(entry: Entry, toolchains: Iterable[Toolchain]) -> tuple[Cell, ...]:
+    """What is known of an article on each of these toolchains."""
+    here = entry.by_toolchain
+    return tuple(cell(entry.article, one, here.get(one.identity, ())) for one in toolchains)
+
+
+def changes_of(article: Article, found: Iterable[Seen]) -> tuple[Change, ...]:
+    """The days on which what had been seen by then made another state, the oldest first.
+
+    A day is taken as a whole: in which order its snippets were run says nothing.
+    """
+    standing = msgspec.structs.replace(
+        article, matter=msgspec.structs.replace(article.matter, retired=None)
+    )
+    by_day: dict[datetime.date, list[Seen]] = {}
+    for one in found:
+        by_day.setdefault(day(one.row), []).append(one)
+    word, so_far, changes = "not run", list[Seen](), list[Change]()
+    for when in sorted(by_day):
+        so_far += by_day[when]
+        after = state_from(standing, so_far).word
+        if after != word:
+            changes.append(Change(article.id, word, after, when))
+            word = after
+    retired = article.matter.retired
+    if retired:
+        changes = [change for change in changes if change.day <= retired.since]
+        before = changes[-1].after if changes else "not run"
+        changes.append(Change(article.id, before, "retired", retired.since))
+    return tuple(changes)
+
+
+def day(row: Row) -> datetime.date:
+    """When a row was seen, in UTC."""
+    return row.when.astimezone(datetime.UTC).date()
+
+
+# Addresses, relative to the root of the site: they are for ever.
+
+
+def prefix(book: Book, language: str) -> str:
+    """Of every page in a language: nothing, or `zh/`."""
+    return "" if language == book.languages[0] else f"{language}/"
+
+
+def page_path(book: Book, article: str, language: str) -> str:
+    """Of an article, as in `zh/KB0002/`."""
+    return links.path(article, "" if language == book.languages[0] else language)
+
+
+def logs_path(book: Book, one: Seen, language: str) -> str:
+    """Of the log of one run, as in `KB0002/logs/#r1-0a1b2c3d`."""
+    return f"{page_path(book, one.snippet.article, language)}logs/#{anchor(one)}"
+
+
+def anchor(one: Seen) -> str:
+    """Of one run on the page of its article's logs; the same as long as its evidence stands."""
+    return f"{one.snippet.id}-{one.row.toolchain.identity[:10]}"
+
+
+def download_path(snippet: Snippet) -> str:
+    """Of the stand-alone file of a snippet, as in `KB0002/r1.py`."""
+    return f"{snippet.article}/{snippet.id}{SUFFIX[snippet.language]}"
+
+
+def issue_path(book: Book, reference: str, language: str) -> str:
+    """Of the page about an upstream thread `owner/repo#12`: `issues/owner/repo/12/`."""
+    return prefix(book, language) + links.thread_path(reference)

@@ -1,0 +1,1 @@
+"""Plan, run, judge and record snippets; bisect a claim over releases."""

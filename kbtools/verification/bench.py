@@ -1,0 +1,294 @@
+"""Plan, run, judge, record: the life of a snippet on one page."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import msgspec
+
+from kbtools import __version__
+from kbtools.articles.model import SUFFIX, Article, Role, Snippet
+from kbtools.config import Config, Unreadable
+from kbtools.evidence import store
+from kbtools.evidence.store import Row
+from kbtools.evidence.verdicts import Expectation, Name, Verdict, expect, judge
+from kbtools.outcome import Outcome
+from kbtools.running import Run
+from kbtools.running.executor import REPRO, Sandbox
+from kbtools.toolchains.model import Toolchain
+from kbtools.verification.machines import Answer, Engine, Gone, Wanted
+
+MACHINES = 4
+"""How many may die, each before it could say if it is well, until a red answer is given up."""
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A snippet to be verified on a toolchain, and what the article's claims imply there."""
+
+    article: Article
+    snippet: Snippet
+    toolchain: Toolchain
+    expected: Expectation
+    name: str | None = None
+    """Of the toolchain, where it has one."""
+
+    def on(self, toolchain: Toolchain | None) -> Task:
+        """The same snippet on the toolchain that it was run on, where that is another."""
+        if toolchain is None or toolchain == self.toolchain:
+            return self
+        expected = expect(self.snippet, toolchain, self.name)
+        return msgspec.structs.replace(self, toolchain=toolchain, expected=expected)
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of a task."""
+
+    task: Task
+    verdict: Verdict
+    outcome: Outcome | None = None
+    """None where nothing was run."""
+    remembered: bool = False
+    """Whether the outcome is that of an earlier run on this machine."""
+    trouble: str = ""
+    """Why the outcome could not be written down."""
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """What came of all tasks on one toolchain."""
+
+    name: str | None
+    """Its name in `toolchains.toml`, where it has one."""
+    toolchain: Toolchain
+    results: tuple[Result, ...]
+    seconds: float
+    """Wall time."""
+
+    @property
+    def colours(self) -> set[str]:
+        """The colours of the verdicts."""
+        return {result.verdict.colour for result in self.results}
+
+    @property
+    def unsandboxed(self) -> str:
+        """What of the sandbox its snippets ran without, and why; empty where they had all of it."""
+        ran = [one.outcome for one in self.results if one.outcome and not one.remembered]
+        return "; ".join(sorted({outcome.unsandboxed for outcome in ran} - {""}))
+
+
+class Options(msgspec.Struct, frozen=True):
+    """How a run is made."""
+
+    jobs: int | None = 2
+    """Snippets at once; None: as many as there is room for."""
+    again: bool = False
+    """Run what is remembered, too."""
+    record: bool = False
+    """Write evidence, not only what this machine remembers."""
+    fresh: bool = False
+    """`--isolation spawn`: an interpreter for every snippet."""
+    timeout: float | None = None
+    """Seconds, instead of what configuration and fence say."""
+    fail_fast: bool = False
+    sandbox: Sandbox = "where allowed"
+
+
+def plan(
+    articles: Iterable[Article], toolchain: Toolchain, name: str | None, roles: Iterable[Role]
+) -> tuple[Task, ...]:
+    """Every snippet of these roles, with what is expected of it on the toolchain."""
+    wanted = set(roles)
+    return tuple(
+        Task(article, snippet, toolchain, expect(snippet, toolchain, name), name)
+        for article in articles
+        for snippet in article.snippets
+        if snippet.role in wanted and not article.matter.retired
+    )
+
+
+class Bench:
+    """Where the snippets of one toolchain are run; leaving it ends every process."""
+
+    def __init__(
+        self,
+        config: Config,
+        tasks: Iterable[Task],
+        options: Options,
+        engine: Callable[[Wanted], Engine],
+    ) -> None:
+        self.config, self.options = config, options
+        self.tasks = tuple(tasks)
+        wanted = Wanted(
+            runs=len(self.tasks),
+            gpus=max((len(task.toolchain.gpus) for task in self.tasks), default=0),
+            jobs=options.jobs,
+            preload=() if options.fresh else worth_preloading(config, self.tasks),
+            sandbox=options.sandbox,
+        )
+        self.engine = engine(wanted)
+        self.helper = hashlib.sha256(REPRO.read_bytes()).hexdigest() if REPRO.exists() else ""
+
+    def verify(
+        self, started: Callable[[Task, tuple[int, ...]], None] = lambda *_: None
+    ) -> Iterator[Result]:
+        """Verifies every task, several at a time; yields each result as it comes.
+
+        What finished before the caller stops asking (or presses Ctrl-C) is remembered and recorded.
+        """
+        with self.engine, ThreadPoolExecutor(self.engine.jobs) as pool:
+            futures = [pool.submit(self.life, task, started) for task in self.tasks]
+            try:
+                for future in as_completed(futures):
+                    result = future.result()
+                    yield result
+                    if self.options.fail_fast and result.verdict.colour == "red":
+                        return
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.engine.close()
+
+    def life(self, task: Task, started: Callable[[Task, tuple[int, ...]], None]) -> Result:
+        """The life of one snippet, from its claim to its verdict."""
+        if task.expected.what in ("skip", "unknown"):
+            return Result(task, judge(task.article, task.snippet, task.expected, Outcome("lost")))
+        if not self.options.again and (row := self.remembered(task)):
+            verdict = judge(task.article, task.snippet, task.expected, row.outcome)
+            # a red one is always run again: what is wrong may have been the machine
+            if verdict.colour == "green":
+                return self.written(Result(task, verdict, row.outcome, remembered=True), row)
+        run, fresh = self.run_of(task), self.options.fresh
+        answer = self.run(task, run, fresh, started)
+        task, verdict = judged(task, answer)
+        if verdict.colour == "red":
+            fresh = True
+            task, verdict, answer = self.confirm(task, run, started)
+        result = Result(task, verdict, answer.outcome)
+        if verdict.name is Name.INCONCLUSIVE:
+            return result
+        return self.written(result, self.row(task, answer.outcome, fresh))
+
+    def confirm(
+        self, task: Task, run: Run, started: Callable[[Task, tuple[int, ...]], None]
+    ) -> tuple[Task, Verdict, Answer]:
+        """A second opinion on a red one: a fresh process, on a machine that is well.
+
+        A machine that dies before it can say so is not the snippet's fault: another is asked.
+        """
+        needs = (task.snippet.language, task.snippet.keys.requires, task.snippet.gpus)
+        why = ""
+        for _ in range(MACHINES):
+            answer = self.run(task, run, True, started)
+            task, verdict = judged(task, answer)
+            if verdict.colour != "red":
+                return task, verdict, answer
+            try:
+                ill = self.engine.illness(*needs, answer)
+            except Gone as gone:
+                why = str(gone)
+                continue
+            if ill:
+                verdict = Verdict(Name.INCONCLUSIVE, f"this machine is unwell: {ill}")
+            return task, verdict, answer
+        message = f"{MACHINES} machines died before they could say if they are well: {why}"
+        return task, Verdict(Name.INCONCLUSIVE, message), answer
+
+    def run_of(self, task: Task) -> Run:
+        """What is run of a snippet."""
+        snippet = task.snippet
+        return Run(
+            source=snippet.source,
+            language=snippet.language,
+            shown=snippet.place.path,
+            suffix=SUFFIX[snippet.language],
+            timeout=self.limit(snippet),
+            env=snippet.env,
+            tool=tuple(shlex.split(snippet.keys.tool or "")),
+            compile_only=snippet.keys.requires == "nvcc",
+            network=snippet.keys.net is not None,
+        )
+
+    def run(
+        self,
+        task: Task,
+        run: Run,
+        fresh: bool,
+        started: Callable[[Task, tuple[int, ...]], None],
+    ) -> Answer:
+        """Runs a task's snippet once, on GPUs of its own where it asks for some."""
+        run = msgspec.structs.replace(run, fresh=fresh)
+        snippet = task.snippet
+        return self.engine.run(
+            run, snippet.gpus, lambda gpus: started(task, gpus), alone=snippet.alone
+        )
+
+    def limit(self, snippet: Snippet) -> float:
+        """Seconds that a snippet may take."""
+        return self.options.timeout or snippet.keys.timeout or self.config.run.timeout
+
+    def remembered(self, task: Task) -> Row | None:
+        """The row of an earlier run of the same code, helper and toolchain on this machine."""
+        try:
+            rows = store.read(self.config.memory, task.article.id)
+        except Unreadable:  # memory only ever saves a run: begin it anew
+            store.file_of(self.config.memory, task.article.id).unlink(missing_ok=True)
+            return None
+        identity, limit = task.toolchain.identity, self.limit(task.snippet)
+        for row in store.of_snippet(rows, task.snippet):
+            if row.toolchain.identity != identity or row.helper != self.helper_of(task):
+                continue
+            if row.outcome.status == "timeout" and row.outcome.seconds < limit:
+                continue  # ended by a shorter limit than today's
+            return row
+        return None
+
+    def helper_of(self, task: Task) -> str:
+        """Digest of `kbtools.repro`, for a snippet that uses it."""
+        return self.helper if "kbtools.repro" in task.snippet.source else ""
+
+    def row(self, task: Task, outcome: Outcome, fresh: bool) -> Row:
+        """The row of a run that was just made."""
+        return Row(
+            schema=store.SCHEMA,
+            snippet=task.snippet.id,
+            code=task.snippet.digest,
+            toolchain=task.toolchain,
+            outcome=outcome,
+            when=datetime.datetime.now(datetime.UTC).replace(microsecond=0),
+            kbtools=__version__,
+            helper=self.helper_of(task),
+            isolation="spawn" if fresh else "fork",
+        )
+
+    def written(self, result: Result, row: Row) -> Result:
+        """Writes a row down, remembered and (if asked) as evidence; says so if it could not."""
+        folders = [self.config.memory] if not result.remembered else []
+        folders += [self.config.evidence] if self.options.record else []
+        locks, troubles = self.config.memory.parent / "locks", []
+        for folder in folders:
+            try:
+                store.record(folder, result.task.article.id, row, locks)
+            except (OSError, Unreadable) as error:
+                troubles.append(f"not written: {error}")
+        return msgspec.structs.replace(result, trouble="; ".join(troubles))
+
+
+def judged(task: Task, answer: Answer) -> tuple[Task, Verdict]:
+    """The task, on the toolchain that really ran it, and what follows from what it did."""
+    task = task.on(answer.toolchain)
+    return task, judge(task.article, task.snippet, task.expected, answer.outcome)
+
+
+def worth_preloading(config: Config, tasks: Iterable[Task]) -> tuple[str, ...]:
+    """The modules of `run.preload` that are installed and that some snippet to be run asks for."""
+    runs = [task for task in tasks if task.expected.what in ("fails", "passes")]
+    text = "\n".join(task.snippet.source for task in runs)
+    packages = runs[0].toolchain.packages if runs else {}
+    return tuple(
+        module
+        for module, when in config.run.preload.items()
+        if module.partition(".")[0] in packages and re.search(when, text)
+    )
