@@ -27,7 +27,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kbtools.articles.model import Signature
-from kbtools.evidence.verdicts import pattern
+from kbtools.articles.signatures import pattern
 from kbtools.matching import Entry, Index, Matcher
 
 VOCABULARY = """

@@ -20,8 +20,8 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from kbtools import checks, config
-from kbtools.checks import Base
+from kbtools import config
+from kbtools.checks.base import Base, load_base
 
 ROOT = Path(__file__).parent.parent
 FIND = """async (query) => {
@@ -62,7 +62,7 @@ def ask(page: Any, queries: list[tuple[str, str]]) -> tuple[int, int, int]:
 
 def main() -> None:
     """Prints a table."""
-    base = checks.load(config.find(ROOT))
+    base = load_base(config.find(ROOT))
     first, *others = base.config.knowledge_base.languages
     quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     handler = functools.partial(quiet, directory=ROOT / "site")

@@ -15,8 +15,15 @@ Words = Annotated[tuple[str, ...], Meta(min_length=1)]
 Need = Annotated[str, Meta(pattern=r"^(cpu|gpu|gpus:[2-9])$")]
 
 
-class Unreadable(Exception):
-    """The input cannot be read: a file is missing, not text, or not what its format demands."""
+class KbtoolsError(Exception):
+    """What a user can mend: the command line prints it, and exits with 2.
+
+    Each package has types of its own below this one, so that a caller can tell them apart.
+    """
+
+
+class ConfigError(KbtoolsError):
+    """`kbtools.toml` is missing, or is not what its format demands."""
 
 
 class KnowledgeBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -151,12 +158,12 @@ def decode(text: str, root: Path) -> Config:
     """Decodes the text of a `kbtools.toml` that stands in `root`.
 
     Raises:
-        Unreadable: it is not TOML, or a key is unknown, missing or of the wrong type.
+        ConfigError: it is not TOML, or a key is unknown, missing or of the wrong type.
     """
     try:
         config = msgspec.toml.decode(text, type=Config)
     except msgspec.MsgspecError as error:
-        raise Unreadable(f"{root / FILE}: {error}") from error
+        raise ConfigError(f"{root / FILE}: {error}") from error
     return msgspec.structs.replace(config, root=root)
 
 
@@ -164,7 +171,7 @@ def find(start: Path) -> Config:
     """The configuration of the knowledge base that `start` lies in, searched for upwards.
 
     Raises:
-        Unreadable: there is none, or it cannot be decoded.
+        ConfigError: there is none, or it cannot be decoded.
     """
     for folder in (start.resolve(), *start.resolve().parents):
         file = folder / FILE
@@ -172,8 +179,8 @@ def find(start: Path) -> Config:
             try:
                 return decode(file.read_text("utf-8"), folder)
             except (OSError, UnicodeDecodeError) as error:
-                raise Unreadable(f"{file}: {error}") from error
-    raise Unreadable(
+                raise ConfigError(f"{file}: {error}") from error
+    raise ConfigError(
         f"no {FILE} in {start} or above it; "
         "go to a knowledge base, or start one with: kbtools init DIR"
     )

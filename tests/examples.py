@@ -14,7 +14,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from kbtools.checks import load
+from kbtools.checks.base import load_base
 from kbtools.cli import main
 from kbtools.config import Config, find
 from kbtools.evidence import store
@@ -46,7 +46,7 @@ def lay_out(name: str, root: Path) -> Config:
 
 def record_failure(config: Config, article: str, snippet: str, output: str) -> None:
     """Records evidence of a snippet that failed and printed this."""
-    base = load(config)
+    base = load_base(config)
     [code] = [
         s.digest for a in base.articles for s in a.snippets if s.name == f"{article}/{snippet}"
     ]

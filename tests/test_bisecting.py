@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtools.config import Unreadable
+from kbtools.config import KbtoolsError
 from kbtools.verification.bisection import Found, Saw, Step, between, search
 
 VERSIONS = [f"1.{minor}" for minor in range(16)]
@@ -70,5 +70,5 @@ def test_an_end_that_says_nothing_ends_the_search() -> None:
 def test_ends_may_be_given() -> None:
     """Only the versions between the given ones are searched, by version and not by text."""
     assert between(["1.2", "1.9", "1.10", "2.0"], "1.9", "1.10") == ("1.9", "1.10")
-    with pytest.raises(Unreadable, match="nothing to search"):
+    with pytest.raises(KbtoolsError, match="nothing to search"):
         between(["1.2", "1.9"], "1.3", None)

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from bases import Base, fence
 
-from kbtools import checks, config
+from kbtools import config
+from kbtools.checks.base import load_base
 from kbtools.site import model
 from kbtools.site.model import MANY, Book
 from kbtools.site.pages import others
@@ -28,7 +29,7 @@ def recorded(base: Base, articles: int) -> Book:
     row["toolchain"]["python"] = "3.9.0"
     with file.open("a", encoding="utf-8") as rows:
         rows.write(json.dumps(row) + "\n")
-    return model.of(checks.load(config.find(base.root)))
+    return model.of(load_base(config.find(base.root)))
 
 
 def cells(made: Book, article: str) -> list[str]:

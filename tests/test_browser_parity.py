@@ -15,7 +15,8 @@ from v8 import Browser
 
 from kbtools.articles.model import Signature
 from kbtools.matching import Entry, Index, Matcher, load
-from kbtools.toolchains.model import MACHINE, Missing, Toolchain, Undecided, is_affected, specifiers
+from kbtools.toolchains.affected import Missing, Undecided, is_affected, specifiers
+from kbtools.toolchains.model import MACHINE, Toolchain
 
 ROOT = Path(__file__).parent.parent
 SIZE = 2_100_000

@@ -10,7 +10,7 @@ import pytest
 from bases import KBTOOLS
 from examples import EXAMPLES, PROBLEMS, check, golden, lay_out
 
-from kbtools.checks import RULES
+from kbtools.checks.rules import RULES
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

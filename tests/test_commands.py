@@ -20,7 +20,7 @@ from examples import lay_out, record_failure
 from kbtools import config
 from kbtools.articles import scaffold
 from kbtools.articles.parsing import read
-from kbtools.checks import RULES
+from kbtools.checks.rules import RULES
 from kbtools.cli import main
 from kbtools.toolchains.model import Toolchain
 

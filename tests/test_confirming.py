@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from bases import Base, fence
 
-from kbtools import checks, config
+from kbtools import config
 from kbtools.articles.model import Role
-from kbtools.evidence.verdicts import Name
+from kbtools.checks.base import load_base, readable_articles
+from kbtools.evidence.verdicts import VerdictName
 from kbtools.running import Run
 from kbtools.toolchains import declared
 from kbtools.verification.bench import MACHINES, Bench, Options, Result, plan
@@ -38,7 +39,7 @@ def verified(base: Base, deaths: int) -> tuple[Result, int]:
     """What comes of the one snippet of a base, and how many runs that took."""
     given = config.find(base.root)
     place = declared.find(given, None)
-    articles, _ = checks.readable(checks.load(given))
+    articles, _ = readable_articles(load_base(given))
     tasks = plan(articles, declared.describe(place), None, Role)
     engines: list[Mortal] = []
 
@@ -55,7 +56,7 @@ def test_another_machine_is_asked(base: Base, deaths: int) -> None:
     """A machine that dies before it could say that it is well is not taken at its word."""
     base.article(fence("python fix", "assert False, 'never'"))
     result, runs = verified(base, deaths)
-    assert result.verdict.name is Name.BROKEN
+    assert result.verdict.name is VerdictName.BROKEN
     assert runs == 2 + deaths
 
 
@@ -63,6 +64,6 @@ def test_no_machine_is_left(base: Base) -> None:
     """Where they all die, that is no verdict about the snippet."""
     base.article(fence("python fix", "assert False, 'never'"))
     result, runs = verified(base, MACHINES)
-    assert result.verdict.name is Name.INCONCLUSIVE
+    assert result.verdict.name is VerdictName.INCONCLUSIVE
     assert result.verdict.reason.endswith("before they could say if they are well: unplugged")
     assert runs == 1 + MACHINES

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kbtools import config
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.toolchains import declared
 from kbtools.toolchains.declared import Built, Declared
 
@@ -27,7 +27,7 @@ def declare(base: Config, text: str) -> None:
 
 def refusal(base: Config, word: str = "x") -> str:
     """What is said when a toolchain cannot be found."""
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(KbtoolsError) as caught:
         declared.find(base, word)
     return str(caught.value)
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from kbtools.articles.model import ALWAYS, Keys, Place, Role, Snippet
-from kbtools.config import Unreadable
+from kbtools.config import KbtoolsError
 from kbtools.evidence.store import Row, file_of, of_snippet, prune, read, record
 from kbtools.outcome import Outcome
 from kbtools.toolchains.model import Toolchain
@@ -87,9 +87,9 @@ def test_unreadable_line(line: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "evidence"
     content = write(folder, row()) + line + b"\n"
     file_of(folder, "KB0001").write_bytes(content)
-    with pytest.raises(Unreadable, match=r"KB0001\.jsonl:2: not a row of evidence"):
+    with pytest.raises(KbtoolsError, match=r"KB0001\.jsonl:2: not a row of evidence"):
         read(folder, "KB0001")
-    with pytest.raises(Unreadable):
+    with pytest.raises(KbtoolsError):
         write(folder, row(toolchain=NEW))
     assert file_of(folder, "KB0001").read_bytes() == content
 
@@ -97,7 +97,7 @@ def test_unreadable_line(line: bytes, tmp_path: Path) -> None:
 def test_a_folder_in_its_place(tmp_path: Path) -> None:
     """What is there and cannot be opened is not taken for no evidence."""
     (tmp_path / "KB0001.jsonl").mkdir()
-    with pytest.raises(Unreadable, match="KB0001"):
+    with pytest.raises(KbtoolsError, match="KB0001"):
         read(tmp_path, "KB0001")
 
 

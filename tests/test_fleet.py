@@ -312,5 +312,5 @@ def test_no_such_engine(base: Base) -> None:
 def test_ray_is_not_installed(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Ray the message says how to get it."""
     monkeypatch.setattr(fleet, "find_spec", lambda _: None)
-    with pytest.raises(config.Unreadable, match=r"pip install 'kbtools\[ray\]'"):
+    with pytest.raises(config.KbtoolsError, match=r"pip install 'kbtools\[ray\]'"):
         fleet.ground(config.find(base.root), "ray")

@@ -119,7 +119,8 @@ def test_a_changed_toolchain(versioned: Base) -> None:
 
 def test_a_changed_helper(versioned: Base) -> None:
     """Where kbtools itself is in the repository, its helper is a reason for those who import it."""
-    from kbtools import checks, config
+    from kbtools import config
+    from kbtools.checks.base import load_base
     from kbtools.ci import changed
 
     versioned.article(HELPED, number=3)
@@ -129,7 +130,7 @@ def test_a_changed_helper(versioned: Base) -> None:
     own.mkdir()
     (own / "repro.py").write_text("")
     found = config.find(versioned.root)
-    articles = checks.load(found).articles
+    articles = load_base(found).articles
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(changed, "REPRO", own / "repro.py")
         assert changed.since("HEAD", articles, found).articles == {"KB0003"}

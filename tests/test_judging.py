@@ -17,16 +17,16 @@ from kbtools.articles.model import (
     Signature,
     Snippet,
 )
+from kbtools.articles.signatures import recognises
 from kbtools.evidence.verdicts import (
     GREEN,
     RED,
     Expectation,
-    Name,
+    VerdictName,
     documented_failure,
     expect,
     fails_as_documented,
     judge,
-    recognises,
 )
 from kbtools.outcome import Outcome, Status
 from kbtools.toolchains.model import Gpu, Toolchain
@@ -67,7 +67,7 @@ def snippet(role: Role = Role.REPRO, language: str = "python", **keys: str) -> S
     return Snippet("KB0001", "r1", role, language, "x\n", place, Keys(**keys), ALWAYS)  # type: ignore[arg-type]
 
 
-def verdict(role: Role, what: str, outcome: Outcome, **keys: str) -> Name:
+def verdict(role: Role, what: str, outcome: Outcome, **keys: str) -> VerdictName:
     """The name of the verdict."""
     expected = Expectation(what, "because")  # type: ignore[arg-type]
     return judge(article(), snippet(role, **keys), expected, outcome).name
@@ -77,12 +77,12 @@ SHOWN = (DOCUMENTED, ABORTED, LATE_BUT_SHOWN)
 NOT_SHOWN = (OTHERWISE, STOPPED, KILLED, LATE, LIMIT)
 ROWS = (
     # expected, what came, and the verdict on a repro, a dead end, a fix (or practice, or control)
-    ("fails", SHOWN, Name.REPRODUCED, Name.NO_HELP, None),
-    ("fails", NOT_SHOWN, Name.OTHER_FAILURE, Name.OTHER_FAILURE, None),
-    ("fails", (PASSED,), Name.NOT_REPRODUCED, Name.NOT_REPRODUCED, None),
-    ("passes", SHOWN, Name.REGRESSED, Name.REGRESSED, Name.BROKEN),
-    ("passes", NOT_SHOWN, Name.OTHER_FAILURE, Name.OTHER_FAILURE, Name.BROKEN),
-    ("passes", (PASSED,), Name.RESOLVED, Name.RESOLVED, Name.HOLDS),
+    ("fails", SHOWN, VerdictName.REPRODUCED, VerdictName.NO_HELP, None),
+    ("fails", NOT_SHOWN, VerdictName.OTHER_FAILURE, VerdictName.OTHER_FAILURE, None),
+    ("fails", (PASSED,), VerdictName.NOT_REPRODUCED, VerdictName.NOT_REPRODUCED, None),
+    ("passes", SHOWN, VerdictName.REGRESSED, VerdictName.REGRESSED, VerdictName.BROKEN),
+    ("passes", NOT_SHOWN, VerdictName.OTHER_FAILURE, VerdictName.OTHER_FAILURE, VerdictName.BROKEN),
+    ("passes", (PASSED,), VerdictName.RESOLVED, VerdictName.RESOLVED, VerdictName.HOLDS),
 )
 TABLE = [
     (role, what, outcome, wanted)
@@ -94,7 +94,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("role", "what", "outcome", "wanted"), TABLE)
-def test_table(role: Role, what: str, outcome: Outcome, wanted: Name) -> None:
+def test_table(role: Role, what: str, outcome: Outcome, wanted: VerdictName) -> None:
     """A repro and a dead end are held to their failure, the others to running to their end."""
     assert verdict(role, what, outcome) == wanted
 
@@ -110,16 +110,20 @@ def test_table_is_whole() -> None:
 @pytest.mark.parametrize("outcome", [*OUTCOMES, LOST])
 def test_grey_stays_grey(role: Role, outcome: Outcome) -> None:
     """What was not expected to be run, or was lost, is neither green nor red whatever came."""
-    assert verdict(role, "skip", outcome) == Name.SKIPPED
-    assert verdict(role, "unknown", outcome) == Name.UNKNOWN
+    assert verdict(role, "skip", outcome) == VerdictName.SKIPPED
+    assert verdict(role, "unknown", outcome) == VerdictName.UNKNOWN
     for what in ("fails", "passes"):
-        assert verdict(role, what, LOST) == Name.INCONCLUSIVE
+        assert verdict(role, what, LOST) == VerdictName.INCONCLUSIVE
 
 
 def test_colours() -> None:
     """Each verdict has one colour, and only three are grey."""
     assert not set(GREEN) & set(RED)
-    assert set(Name) - {*GREEN, *RED} == {Name.SKIPPED, Name.UNKNOWN, Name.INCONCLUSIVE}
+    assert set(VerdictName) - {*GREEN, *RED} == {
+        VerdictName.SKIPPED,
+        VerdictName.UNKNOWN,
+        VerdictName.INCONCLUSIVE,
+    }
 
 
 @pytest.mark.parametrize(

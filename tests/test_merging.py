@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from bases import Base, fence
 
-from kbtools import checks, config
+from kbtools import config
+from kbtools.checks.base import load_base
 from kbtools.evidence import merging
 from kbtools.evidence.state import seen
 
@@ -195,7 +196,7 @@ def test_a_name_that_is_no_article(recorded: Base, tmp_path: Path) -> None:
 
 def test_our_own_evidence_can_be(tmp_path: Path) -> None:
     """Every row that this knowledge base holds passes as one that a run has written."""
-    base = checks.load(config.find(Path(__file__).parent))
+    base = load_base(config.find(Path(__file__).parent))
     now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=3650)
     examined = merging.examine([base.config.evidence], base.articles, now)
     assert len(examined.rows) > 1000
@@ -204,7 +205,7 @@ def test_our_own_evidence_can_be(tmp_path: Path) -> None:
 
 def test_no_claim_of_ours_is_contradicted() -> None:
     """What this knowledge base says today agrees with all that its runs have seen."""
-    base = checks.load(config.find(Path(__file__).parent))
+    base = load_base(config.find(Path(__file__).parent))
     found = [one for article in base.articles for one in seen(article, base.config)]
     red = [(one.snippet.name, one.verdict.reason) for one in found if one.verdict.colour == "red"]
     assert red == []
@@ -213,7 +214,7 @@ def test_no_claim_of_ours_is_contradicted() -> None:
 def test_what_could_not_run_there(recorded: Base, tmp_path: Path) -> None:
     """A row of a GPU's snippet from a machine without one is refused."""
     [row, *_] = recorded.rows()
-    base = checks.load(config.find(recorded.root))
+    base = load_base(config.find(recorded.root))
     row["code"] = base.articles[1].snippets[0].digest
     (tmp_path / "KB0002.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     done = recorded.kbtools("evidence", "merge", str(tmp_path / "KB0002.jsonl"))

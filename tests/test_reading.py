@@ -9,7 +9,7 @@ import pytest
 from kbtools.articles.decoding import affected_key, snippets
 from kbtools.articles.model import Snippet
 from kbtools.articles.parsing import Fence, Page, read, take_apart
-from kbtools.config import Config, Unreadable, decode
+from kbtools.config import Config, KbtoolsError, decode
 
 CONFIG: Config = decode('[knowledge-base]\nname = "a"\nprefix = "KB"\n', Path())
 HEAD = "---\nid: KB0001\n---\n"
@@ -264,7 +264,7 @@ def test_bytes_of_a_file(tmp_path: Path) -> None:
     assert found.broken == ()
     assert [(one.line, one.code) for one in found.fences] == [(5, "x\n")]
     file.write_bytes(b"---\nid: \xff\n---\n")
-    with pytest.raises(Unreadable, match=r"KB0001-a\.md.*utf-8"):
+    with pytest.raises(KbtoolsError, match=r"KB0001-a\.md.*utf-8"):
         read(file, CONFIG)
 
 

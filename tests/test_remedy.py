@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from bases import Base, fence
 
-from kbtools import checks, config
+from kbtools import config
+from kbtools.checks.base import load_base, readable_articles
 from kbtools.site.pages.remedy import COMPARABLE, Remedy, remedy
 
 HEADING, SECTION = "## Does not help\n", "does-not-help"
@@ -19,8 +20,8 @@ def shown(base: Base, *blocks: str) -> Remedy:
     repros = [block for block in blocks if " repro" in block]
     rest = [block for block in blocks if block not in repros]
     base.article(*repros, HEADING, *rest)
-    whole = checks.load(config.find(base.root))
-    articles, problems = checks.readable(whole)
+    whole = load_base(config.find(base.root))
+    articles, problems = readable_articles(whole)
     assert not problems
     [article] = articles
     return remedy(whole.page_of(article), article.snippets)

@@ -13,8 +13,9 @@ from bases import Base, Finished, fence
 from junitparser import JUnitXml
 from prometheus_client.parser import text_string_to_metric_families
 
-from kbtools import checks, config
-from kbtools.evidence.verdicts import Name, Verdict, expect
+from kbtools import config
+from kbtools.checks.base import load_base
+from kbtools.evidence.verdicts import Verdict, VerdictName, expect
 from kbtools.outcome import Outcome
 from kbtools.reports import github, junit, sarif
 from kbtools.toolchains.model import Toolchain
@@ -75,10 +76,10 @@ def test_sarif_knows_an_alert_again(red: Base) -> None:
 
 def test_what_could_not_be_concluded_is_no_alert(red: Base) -> None:
     """It is a notification of the run in SARIF, a warning on GitHub, an error in JUnit."""
-    one = checks.load(config.find(red.root)).articles[0]
+    one = load_base(config.find(red.root)).articles[0]
     toolchain = Toolchain(python="3.11.7", packages={})
     task = Task(one, one.snippets[0], toolchain, expect(one.snippets[0], toolchain))
-    verdict = Verdict(Name.INCONCLUSIVE, "this machine is unwell: its disk is full")
+    verdict = Verdict(VerdictName.INCONCLUSIVE, "this machine is unwell: its disk is full")
     run = Verified(None, toolchain, (Result(task, verdict, Outcome("failed", exit=1)),), 1.0)
     log = json.loads(sarif.of_runs([run]))
     assert sarif_kit.validate.validation_errors(log) == []

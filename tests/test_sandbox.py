@@ -201,12 +201,12 @@ def test_the_network_shows_in_review(base: Base) -> None:
 )
 def test_the_network_shows_on_the_site(base: Base, info: str, needed: str) -> None:
     """What stands above a snippet on the site says that it needs the network."""
-    from kbtools import checks
+    from kbtools.checks.base import load_base
     from kbtools.config import find
     from kbtools.site.pages.article import needs
 
     base.article(fence(f"python repro {info}", "raise OSError('the failure')"))
-    [one] = checks.load(find(base.root)).articles
+    [one] = load_base(find(base.root)).articles
     frame: Any = SimpleNamespace(words=lambda word: word.removeprefix("article.needs-"))
     assert needs(frame, one.snippets[0]) == needed
 

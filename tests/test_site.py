@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from bases import KBTOOLS, Base, Finished, fence
 
-from kbtools import checks, config
+from kbtools import config
+from kbtools.checks.base import load_base
 from kbtools.cli import main
-from kbtools.config import Unreadable
+from kbtools.config import KbtoolsError
 from kbtools.site import build, generate, search_index, words
 
 pytest.importorskip("material")
@@ -97,7 +98,7 @@ def test_what_a_snippet_needs_is_said(new_base: Callable[..., Base]) -> None:
     base = prepared(new_base())
     words = {"gpu": "needs a GPU", "gpus:1": "needs a GPU to itself", "gpus:2": "needs 2 GPUs"}
     base.article(*(fence(f"python control requires={word}", "x = 1") for word in words))
-    build.generate(checks.load(config.find(base.root)), main)
+    build.generate(load_base(config.find(base.root)), main)
     said = (base.root / "build/pages/KB0001.md").read_text("utf-8")
     assert re.findall(r"needs (?:a|\d) GPUs?(?: to itself)?", said) == list(words.values())
 
@@ -110,7 +111,7 @@ def test_texts_that_the_prose_does_not_show(new_base: Callable[..., Base]) -> No
     text = file.read_text("utf-8").replace(shown, f'{shown}, {{"literal": "older <words>"}}')
     file.write_text(text, "utf-8")
     base.article(FAILS, number=2)
-    build.generate(checks.load(config.find(base.root)), main)
+    build.generate(load_base(config.find(base.root)), main)
     said = [(base.root / f"build/pages/KB000{n}.md").read_text("utf-8") for n in (1, 2)]
     assert "<li><code>older &lt;words&gt;</code></li>" in said[0]
     assert "<code>the failure</code>" not in said[0]
@@ -120,16 +121,16 @@ def test_texts_that_the_prose_does_not_show(new_base: Callable[..., Base]) -> No
 def test_only_what_changed_is_written(built: Base) -> None:
     """A second generation writes nothing, an edited article its pages and those that list it."""
     settings = config.find(built.root)
-    build.generate(checks.load(settings), main)
-    assert build.generate(checks.load(settings), main) == []
+    build.generate(load_base(settings), main)
+    assert build.generate(load_base(settings), main) == []
     file = next((built.root / "kb").glob("KB0002*"))
     text = file.read_text("utf-8")
     file.write_text(text.replace("## Root cause\n", "## Root cause\n\nMore.\n"), "utf-8")
     try:
-        changed = {one.name for one in build.generate(checks.load(settings), main)}
+        changed = {one.name for one in build.generate(load_base(settings), main)}
     finally:
         file.write_text(text, "utf-8")
-        build.generate(checks.load(settings), main)
+        build.generate(load_base(settings), main)
     assert "KB0002.md" in changed
     assert not any("KB0001" in name for name in changed)
 
@@ -257,12 +258,12 @@ def test_an_index_that_is_cut_short(built: Base, tmp_path: Path) -> None:
         content = file.read_bytes()
         for damaged in (b"", content[:20], content[:-1]):
             file.write_bytes(damaged)
-            with pytest.raises(Unreadable, match="not whole"):
+            with pytest.raises(KbtoolsError, match="not whole"):
                 search_index.check(bundle, wanted)
         file.write_bytes(content)
-    with pytest.raises(Unreadable, match="it lacks KB0009/"):
+    with pytest.raises(KbtoolsError, match="it lacks KB0009/"):
         search_index.check(bundle, [*wanted, "KB0009/"])
-    with pytest.raises(Unreadable, match="not whole"):
+    with pytest.raises(KbtoolsError, match="not whole"):
         search_index.check(tmp_path, wanted)
 
 

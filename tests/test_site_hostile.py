@@ -16,7 +16,8 @@ from bases import Base
 from chromium import Reader, served
 from test_site import prepared
 
-from kbtools import checks, config
+from kbtools import config
+from kbtools.checks.base import load_base
 from kbtools.site import model
 from kbtools.site.generate import tree
 
@@ -130,7 +131,7 @@ def test_ten_megabytes(new_base: Callable[..., Base]) -> None:
     base = hostile.base_of(new_base(), long=LONG)
     assert base.verify("--record").code == 0
     hostile.poison(base.root / "evidence" / "KB0001.jsonl", LONG)
-    loaded = checks.load(config.find(base.root))
+    loaded = load_base(config.find(base.root))
     assert not loaded.problems
     began = time.process_time()
     files = dict(tree(model.of(loaded)))

@@ -16,8 +16,9 @@ import jsonschema
 import pytest
 from bases import Base, fence
 
-from kbtools import checks, config
+from kbtools import config
 from kbtools.articles import links
+from kbtools.checks.base import load_base
 from kbtools.site import data as machine
 from kbtools.site import model
 from kbtools.site.data import badges, osv, structured, texts
@@ -56,7 +57,7 @@ def book_of(base: Base, url: str = "", languages: str = "") -> Book:
     words = f'prefix = "KB"\nurl = "{url}"\n' + (f"languages = {languages}\n" if languages else "")
     settings = config.decode(text.replace('prefix = "KB"\n', words), base.root)
     assert own.prefix == settings.knowledge_base.prefix
-    return model.of(checks.load(settings))
+    return model.of(load_base(settings))
 
 
 def documents(made: Book) -> dict[str, Any]:

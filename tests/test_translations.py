@@ -8,10 +8,11 @@ import pytest
 from bases import Base
 from examples import PROBLEMS, lay_out
 
-from kbtools import checks, config
+from kbtools import config
 from kbtools.articles import parsing
 from kbtools.articles.parsing import Page
 from kbtools.articles.translations import edition
+from kbtools.checks.base import load_base
 from kbtools.cli import main
 from kbtools.site import build
 
@@ -82,7 +83,7 @@ def test_other_words(old: str, new: str) -> None:
 def test_readers_are_told(example: str, notice: bool, tmp_path: Path) -> None:
     """The page of a translation that is behind says so, and links the original; no other does."""
     lay_out(example, tmp_path)
-    build.generate(checks.load(config.find(tmp_path)), main)
+    build.generate(load_base(config.find(tmp_path)), main)
     said = (tmp_path / "build/pages/zh/KB0001.md").read_text("utf-8")
     assert ("原文在翻译之后有改动" in said) is notice
     assert ('href="../../KB0001/" hreflang="en" lang="en">English</a>' in said) is notice

@@ -8,15 +8,8 @@ import pytest
 from packaging.version import Version
 
 from kbtools.articles.model import ALWAYS
-from kbtools.toolchains.model import (
-    Gpu,
-    Missing,
-    Toolchain,
-    Undecided,
-    is_affected,
-    specifiers,
-    within,
-)
+from kbtools.toolchains.affected import Missing, Undecided, is_affected, specifiers, within
+from kbtools.toolchains.model import Gpu, Toolchain
 
 NIGHTLY = "2.8.0.dev20250410+cu126"
 VENDOR = "2.6.0a0+df5bbc09d1.nv24.12"

@@ -6,12 +6,13 @@ A published address is kept for ever: `published.txt` lists them all, and `kbtoo
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Protocol
 
 from kbtools.articles.model import FrontMatter
 from kbtools.config import Config
+from kbtools.files import write_whole
 
 LOCK = "published.txt"
 HEAD = "# Every address ever published, kept for ever; written by: kbtools link --publish"
@@ -157,7 +158,18 @@ def lock(addresses: Iterable[str], config: Config) -> tuple[str, ...]:
     new = sorted(set(addresses) - known)
     if new:
         file = config.root / LOCK
-        beside = Path(f"{file}.new")
-        beside.write_text("\n".join((HEAD, *sorted(known | {*new}))) + "\n", "utf-8")
-        beside.replace(file)
+        write_whole(file, ("\n".join((HEAD, *sorted(known | {*new}))) + "\n").encode())
     return tuple(new)
+
+
+def slug(title: str) -> str:
+    """A title as part of a file name: lower-case words joined by hyphens, at most 50 characters."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    words = re.findall(r"[a-z0-9]+", plain)
+    text = ""
+    for word in words:
+        longer = f"{text}-{word}".strip("-")
+        if len(longer) > 50:
+            break
+        text = longer
+    return text or "article"

@@ -12,7 +12,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 from kbtools.articles.model import LANGUAGES, Keys, Place, Problem, Role
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 QUOTED = re.compile(r"""["'\\]|[^ -~]""")
@@ -133,12 +133,12 @@ def read(path: Path, config: Config) -> Page:
     """Takes a file apart.
 
     Raises:
-        Unreadable: it is not there, or it is not UTF-8.
+        KbtoolsError: it is not there, or it is not UTF-8.
     """
     try:
         text = path.read_text("utf-8-sig")  # a byte order mark is no part of the text
     except (OSError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{path}: {error}") from error
+        raise KbtoolsError(f"{path}: {error}") from error
     return take_apart(text, _shown(path, config.root), config)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from importlib import resources
 from pathlib import Path
 
 from filelock import FileLock
 
-from kbtools.config import FILE, Config, Unreadable
+from kbtools.articles.links import slug
+from kbtools.config import FILE, Config, KbtoolsError
 
 TEMPLATES = resources.files("kbtools.articles") / "templates"
 
@@ -21,19 +21,6 @@ def template(name: str, /, **values: str) -> str:
     for key, value in values.items():
         text = text.replace(f"@{key.upper()}@", value)
     return text
-
-
-def slug(title: str) -> str:
-    """A title as part of a file name: lower-case words joined by hyphens, at most 50 characters."""
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    words = re.findall(r"[a-z0-9]+", plain)
-    text = ""
-    for word in words:
-        longer = f"{text}-{word}".strip("-")
-        if len(longer) > 50:
-            break
-        text = longer
-    return text or "article"
 
 
 def next_id(config: Config) -> str:
@@ -54,11 +41,11 @@ def new_article(config: Config, title: str) -> Path:
     Two made at the same moment get two ids.
 
     Raises:
-        Unreadable: the title says nothing.
+        KbtoolsError: the title says nothing.
     """
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())
     if not title:
-        raise Unreadable("the title of an article is some text, the error that people search for")
+        raise KbtoolsError("the title of an article is some text, the error that people search for")
     locks = config.memory.parent / "locks"
     locks.mkdir(parents=True, exist_ok=True)
     config.articles.mkdir(parents=True, exist_ok=True)
@@ -106,12 +93,12 @@ def new_base(folder: Path, name: str, prefix: str) -> list[Path]:
     """Starts a knowledge base in a folder; the files written.
 
     Raises:
-        Unreadable: the folder holds one already, or the prefix is not capital letters.
+        KbtoolsError: the folder holds one already, or the prefix is not capital letters.
     """
     if not re.fullmatch(r"[A-Z][A-Z-]{0,9}", prefix):
-        raise Unreadable(f"`{prefix}` is no prefix: one to ten capital letters, as in KB")
+        raise KbtoolsError(f"`{prefix}` is no prefix: one to ten capital letters, as in KB")
     if (folder / FILE).exists():
-        raise Unreadable(f"{folder / FILE} is there already; nothing was written")
+        raise KbtoolsError(f"{folder / FILE} is there already; nothing was written")
     values = {"prefix": prefix, "id": f"{prefix}0001", "name": quoted(name)}
     plan = {
         FILE: "kbtools.toml",

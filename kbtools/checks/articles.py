@@ -10,7 +10,8 @@ from packaging.version import Version
 from kbtools.articles.model import ABSENT, Article, Problem, Role
 from kbtools.articles.parsing import Page
 from kbtools.config import Config
-from kbtools.toolchains.model import MACHINE, specifiers
+from kbtools.toolchains.affected import specifiers
+from kbtools.toolchains.model import MACHINE
 
 FATAL = ("KB0", "KB103", "KB201", "KB301", "KB306")
 """Codes, or how they begin, of what keeps an article from being verified at all."""

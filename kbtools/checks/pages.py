@@ -32,7 +32,8 @@ from kbtools.articles.model import (
 )
 from kbtools.articles.parsing import KEYS, ROLES, Fence, Page, Wrong
 from kbtools.config import Config
-from kbtools.toolchains.model import MACHINE, specifiers
+from kbtools.toolchains.affected import specifiers
+from kbtools.toolchains.model import MACHINE
 
 NESTED = {
     "signatures": Signature,

@@ -12,8 +12,8 @@ import regress
 
 from kbtools.articles.model import Article, Problem
 from kbtools.articles.parsing import Page
+from kbtools.articles.signatures import pattern
 from kbtools.config import Config
-from kbtools.evidence.verdicts import pattern
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -10,14 +10,14 @@ import re2
 from kbtools.articles import links
 from kbtools.articles.decoding import front_matter, snippets
 from kbtools.articles.model import Article, Place, Problem, Role, Signature, Snippet
+from kbtools.articles.signatures import recognises
 from kbtools.articles.translations import edition
-from kbtools.config import Unreadable
+from kbtools.config import KbtoolsError
 from kbtools.evidence import store
 from kbtools.evidence.store import Row
-from kbtools.evidence.verdicts import recognises
 
 if TYPE_CHECKING:
-    from kbtools.checks import Base
+    from kbtools.checks.base import Base
 
 
 def kb301_duplicate_id(base: Base) -> Iterator[Problem]:
@@ -142,7 +142,7 @@ def kb306_unreadable_evidence(base: Base) -> Iterator[Problem]:
     for one in base.articles:
         try:
             store.read(base.config.evidence, one.id)
-        except Unreadable as error:
+        except KbtoolsError as error:
             page = base.page_of(one)
             message = str(error).replace(f"{base.config.root}/", "")
             yield page.problem(1, message, "restore the file from version control")
@@ -190,7 +190,7 @@ def _recorded_failures(base: Base) -> Iterator[tuple[Article, Snippet, Row]]:
     for one in base.articles:
         try:
             rows = store.read(base.config.evidence, one.id)
-        except Unreadable:
+        except KbtoolsError:
             continue
         for snippet in one.snippets:
             if snippet.role not in (Role.REPRO, Role.DEADEND) or snippet.keys.fails != "signature":

@@ -10,7 +10,7 @@ import msgspec
 
 from kbtools import config as configuration
 from kbtools.articles.model import Article
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import store
 from kbtools.evidence.store import Row
 from kbtools.running.executor import REPRO
@@ -39,7 +39,7 @@ def since(reference: str, articles: Iterable[Article], config: Config) -> Change
     for all of them.
 
     Raises:
-        Unreadable: this is no checkout of git, or it does not know `reference`.
+        KbtoolsError: this is no checkout of git, or it does not know `reference`.
     """
     known = tuple(articles)
     base = _git(config, "merge-base", reference, "HEAD", of=reference).strip()
@@ -76,7 +76,7 @@ def _toolchains(base: str, config: Config) -> set[str]:
     now = declared.declared(config)
     try:
         then = declared.decoded(at(base, declared.FILE, config), declared.FILE)
-    except Unreadable:  # it was not there, or was broken
+    except KbtoolsError:  # it was not there, or was broken
         then = {}
     return {name for name, one in now.items() if name not in then or one != then[name]}
 
@@ -85,7 +85,7 @@ def _runs_otherwise(base: str, config: Config) -> bool:
     """Whether `kbtools.toml` has snippets run in another way than it did."""
     try:
         then = configuration.decode(at(base, configuration.FILE, config), config.root)
-    except Unreadable:  # it was not there, or was broken
+    except KbtoolsError:  # it was not there, or was broken
         return True
     return (then.run, then.toolchain) != (config.run, config.toolchain)
 
@@ -94,7 +94,7 @@ def at(commit: str, path: str, config: Config) -> str:
     """The text of a file of the knowledge base as it was at a commit.
 
     Raises:
-        Unreadable: it was not there.
+        KbtoolsError: it was not there.
     """
     return _git(config, "show", f"{commit}:./{path}")
 
@@ -103,7 +103,7 @@ def evidence_at(commit: str, config: Config) -> dict[str, tuple[Row, ...]]:
     """Article → its rows, as they were at a commit.
 
     Raises:
-        Unreadable: git does not know the commit, or a row cannot be read.
+        KbtoolsError: git does not know the commit, or a row cannot be read.
     """
     folder = config.evidence.name
     told = _git(config, "ls-tree", "--name-only", "-z", commit, f"./{folder}/", of=commit)
@@ -126,7 +126,7 @@ def _below(file: Path, root: Path) -> str:
 def _git(config: Config, *words: str, of: str = "") -> str:
     """What git prints. `of` is the reference that a failure is about."""
     if of.startswith("-"):
-        raise Unreadable(f"`{of}` is no commit")
+        raise KbtoolsError(f"`{of}` is no commit")
     try:
         done = subprocess.run(
             ["git", "-c", "core.quotePath=false", *words],
@@ -135,9 +135,9 @@ def _git(config: Config, *words: str, of: str = "") -> str:
             check=False,
         )
     except OSError as error:
-        raise Unreadable(f"git cannot be run: {error}") from error
+        raise KbtoolsError(f"git cannot be run: {error}") from error
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         hint = f"; a shallow checkout knows no other branch: git fetch origin {of}" if of else ""
-        raise Unreadable(f"git {words[0]}: {said[-1] if said else 'found nothing'}{hint}")
+        raise KbtoolsError(f"git {words[0]}: {said[-1] if said else 'found nothing'}{hint}")
     return done.stdout.decode("utf-8", "surrogateescape")

@@ -13,7 +13,7 @@ import msgspec
 
 from kbtools.articles import links
 from kbtools.articles.model import Article
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import changes
 from kbtools.evidence.changes import Change, News
 
@@ -84,7 +84,7 @@ def post(wanted: Sequence[Issue]) -> list[str]:
     """Opens each issue, or updates the open one; a line for each that says what was done.
 
     Raises:
-        Unreadable: `gh` cannot be run, or refuses.
+        KbtoolsError: `gh` cannot be run, or refuses.
     """
     if not wanted:
         return []
@@ -122,8 +122,8 @@ def _gh(*words: str, given: str = "") -> str:
     try:
         done = subprocess.run(["gh", *words], input=given.encode(), capture_output=True, check=True)
     except OSError as error:
-        raise Unreadable(f"gh, the program of GitHub, cannot be run: {error}") from error
+        raise KbtoolsError(f"gh, the program of GitHub, cannot be run: {error}") from error
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode("utf-8", "replace").strip()
-        raise Unreadable(f"gh {' '.join(words[:2])}: {said}") from error
+        raise KbtoolsError(f"gh {' '.join(words[:2])}: {said}") from error
     return done.stdout.decode("utf-8", "replace")

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from kbtools.articles.model import Article, Snippet
 from kbtools.ci import sharding
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import store
 from kbtools.evidence.verdicts import expect
 from kbtools.toolchains import declared
@@ -62,12 +62,12 @@ def jobs(
     default as many as take `[ci] shard-seconds` each.
 
     Raises:
-        Unreadable: a name is not declared, or they are more than GitHub takes.
+        KbtoolsError: a name is not declared, or they are more than GitHub takes.
     """
     known = declared.declared(config)
     chosen = list(known) if names is None else list(names)
     if unknown := sorted({*chosen} - {*known}):
-        raise Unreadable(f"no toolchain `{unknown[0]}`; see: kbtools toolchain list")
+        raise KbtoolsError(f"no toolchain `{unknown[0]}`; see: kbtools toolchain list")
     seen = seen_toolchains(articles, config)
     seconds = sharding.recorded_seconds(articles, config)
     found: list[Job] = []
@@ -83,7 +83,7 @@ def jobs(
             mine = [s for s in runnable(ours, name, like, words) if need(s) == words]
             found += _parts(name, known[name], words, labels, mine, seconds, config, shards)
     if len(found) > MOST:
-        raise Unreadable(
+        raise KbtoolsError(
             f"{len(found)} jobs, and GitHub takes {MOST} of one matrix: raise `shard-seconds` in"
             " kbtools.toml, or ask for fewer toolchains"
         )

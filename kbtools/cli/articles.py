@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from kbtools.cli import reporting
-from kbtools.cli.group import found, main, refuse_broken, selected_path
-from kbtools.config import Unreadable
+from kbtools.cli.group import config_of, main, refuse_broken, selected_path
+from kbtools.config import KbtoolsError
 
 
 @main.command()
@@ -22,16 +22,16 @@ def check(
     ctx: click.Context, paths: tuple[Path, ...], sarif_file: str | None, github: bool
 ) -> None:
     """Reports every problem of every article, or of those at PATHS."""
-    from kbtools import checks
     from kbtools.articles.translations import behind
+    from kbtools.checks.base import check_base, load_base
     from kbtools.reports import github as on_github
     from kbtools.reports import sarif, text
     from kbtools.reports.places import in_checkout
 
-    base = checks.load(found(ctx))
+    base = load_base(config_of(ctx))
     aside = sarif_file == "-"
     wanted = {selected_path(base, str(path)) for path in paths}
-    problems = [p for p in checks.check(base) if not wanted or p.place.path in wanted]
+    problems = [p for p in check_base(base) if not wanted or p.place.path in wanted]
     with reporting.deaf(github, aside):
         for problem in problems:
             click.echo(text.problem(problem) + "\n", err=aside)
@@ -63,9 +63,9 @@ def check(
 @click.pass_context
 def rules(ctx: click.Context) -> None:
     """Prints the rules that `check` holds articles to."""
-    from kbtools import checks
+    from kbtools.checks.rules import RULES
 
-    for rule in checks.RULES:
+    for rule in RULES:
         click.echo(f"{click.style(rule.code, bold=True)} {rule.name}\n")
         click.echo("    " + rule.page.replace("\n", "\n    ") + "\n")
 
@@ -76,7 +76,7 @@ def schema(ctx: click.Context) -> None:
     """Prints the JSON Schema of an article's front matter, for editors."""
     from kbtools.articles.schema import front_matter_schema
 
-    click.echo(msgspec.json.format(msgspec.json.encode(front_matter_schema(found(ctx)))))
+    click.echo(msgspec.json.format(msgspec.json.encode(front_matter_schema(config_of(ctx)))))
 
 
 @main.command()
@@ -86,7 +86,7 @@ def new(ctx: click.Context, title: str) -> None:
     """Writes the skeleton of an article TITLE, with the next free id."""
     from kbtools.articles.scaffold import new_article
 
-    base = found(ctx)
+    base = config_of(ctx)
     file = new_article(base, title)
     click.echo(f"{file.relative_to(base.root)}\n\nIt is valid and runs as it is. Try:\n")
     found_id = base.id_pattern.match(file.name)
@@ -98,10 +98,10 @@ def new(ctx: click.Context, title: str) -> None:
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
     """Lists the articles with the state that follows from their evidence."""
-    from kbtools import checks
+    from kbtools.checks.base import load_base
     from kbtools.evidence.state import state_of
 
-    base = checks.load(found(ctx))
+    base = load_base(config_of(ctx))
     rows = [(one, state_of(one, base.config)) for one in base.articles]
     if as_json:
         whole = [
@@ -122,17 +122,17 @@ def explain(ctx: click.Context, article: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from kbtools import checks
+    from kbtools.checks.base import load_base
     from kbtools.evidence.state import as_markdown
     from kbtools.matching import settings_of
 
-    base = checks.load(settings_of(Path(ctx.obj)))
+    base = load_base(settings_of(Path(ctx.obj)))
     path = selected_path(base, article)
     refuse_broken([p for p in base.problems if p.place.path == path])
     named = next(page.matter.get("id") for page in base.pages if page.path == path)
     one = next((a for a in base.articles if a.id == named), None)
     if one is None:
-        raise Unreadable(f"{path}: its original cannot be read; see: kbtools check")
+        raise KbtoolsError(f"{path}: its original cannot be read; see: kbtools check")
     text = as_markdown(one, base.config)
     if sys.stdout.isatty():
         Console().print(Markdown(text))
@@ -146,12 +146,12 @@ def explain(ctx: click.Context, article: str) -> None:
 @click.pass_context
 def matrix_(ctx: click.Context, as_json: bool, markdown: bool) -> None:
     """Shows on which toolchains each article was seen to fail, from evidence alone."""
-    from kbtools import checks
+    from kbtools.checks.base import load_base
     from kbtools.evidence import board as matrix
 
     if as_json and markdown:
         raise click.UsageError("--json or --markdown, not both")
-    base = checks.load(found(ctx))
+    base = load_base(config_of(ctx))
     board = matrix.matrix(base.articles, base.config)
     click.echo(matrix.as_json(board) if as_json else matrix.as_markdown(board), nl=False)
     refuse_broken(base.problems)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtools.cli.group import found, main, refuse_broken, selected_path
+from kbtools.cli.group import config_of, main, refuse_broken, selected_path
 
 if TYPE_CHECKING:
     from kbtools.verification.bisection import Found, Step
@@ -41,13 +41,13 @@ def bisect(
     first. Exits with 0 when a flip was found and the article's range agrees with all that was
     seen, 1 when it does not, 3 when no flip was found.
     """
-    from kbtools import checks
+    from kbtools.checks.base import load_base, readable_articles
     from kbtools.cli.toolchain import progress
     from kbtools.toolchains import declared
     from kbtools.verification import bisection
 
-    base = checks.load(found(ctx))
-    readable, problems = checks.readable(base)
+    base = load_base(config_of(ctx))
+    readable, problems = readable_articles(base)
     path = selected_path(base, article.partition("/")[0])
     refuse_broken([p for p in problems if p.place.path == path])
     one = next(a for a in readable if a.path == path)

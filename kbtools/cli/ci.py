@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from kbtools.cli.group import found, main
+from kbtools.cli.group import config_of, main
 
 
 @main.command("ci-matrix")
@@ -30,10 +30,10 @@ def ci_matrix(
     A job is a toolchain of toolchains.toml (default: all that can be built), a kind of machine
     with its labels from kbtools.toml, and a shard. There are none for what has nothing to run.
     """
-    from kbtools import checks
+    from kbtools.checks.base import load_base, readable_articles
     from kbtools.ci import jobs
 
-    base = checks.load(found(ctx))
-    articles, _ = checks.readable(base)
+    base = load_base(config_of(ctx))
+    articles, _ = readable_articles(base)
     made = jobs.jobs(articles, base.config, names or None, needs or None, shards)
     click.echo(msgspec.json.encode({"include": made}))

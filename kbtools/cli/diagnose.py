@@ -11,8 +11,8 @@ import msgspec
 
 from kbtools.articles import links
 from kbtools.articles.model import FrontMatter
-from kbtools.cli.group import found, main
-from kbtools.config import KnowledgeBase, Unreadable
+from kbtools.cli.group import config_of, main
+from kbtools.config import KbtoolsError, KnowledgeBase
 
 ENDS = 8 * 1024 * 1024
 """Bytes read of the beginning and of the end of a log: more than the matcher looks at."""
@@ -96,12 +96,13 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
 
     Exits with 3 when no article is about that thread.
     """
-    from kbtools import checks
+    from kbtools.checks.base import load_base
+    from kbtools.checks.together import addresses
 
-    settings = found(ctx)
-    base = checks.load(settings)
+    settings = config_of(ctx)
+    base = load_base(settings)
     if publish:
-        new = links.lock(checks.addresses(base), settings)
+        new = links.lock(addresses(base), settings)
         click.echo(
             "\n".join((*new, f"{len(new)} address{'es' * (len(new) != 1)} added to {links.LOCK}"))
         )
@@ -113,14 +114,14 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
     if named:
         about = tuple(one for one in matters if one.id == named)
         if not about:
-            raise Unreadable(f"no article `{named}`; kbtools list shows what there is")
+            raise KbtoolsError(f"no article `{named}`; kbtools list shows what there is")
     elif thread:
         about = links.about(thread, matters)
         if not about:
             click.echo(f"no article is about {thread}", err=True)
             sys.exit(3)
     else:
-        raise Unreadable(f"`{what}` is no id, no owner/repo#12 and no address of either")
+        raise KbtoolsError(f"`{what}` is no id, no owner/repo#12 and no address of either")
     for one in about:
         click.echo(_as(form, one, settings.knowledge_base))
 
@@ -156,15 +157,16 @@ def score(
 
     FOLDER holds logs and `expected.toml`, which says of each what it should find.
     """
-    from kbtools import checks, matching
+    from kbtools import matching
+    from kbtools.checks.base import load_base
     from kbtools.matching import scoring
     from kbtools.reports import diagnosis
 
-    settings = found(ctx)
+    settings = config_of(ctx)
     matcher = matching.Matcher(matching.load(settings.root, index))
     sets = {str(folder or "tests/logs"): [*scoring.corpus(folder or settings.root / "tests/logs")]}
     if folder is None:
-        sets["recorded"] = [*scoring.recorded(checks.load(settings).articles, settings)]
+        sets["recorded"] = [*scoring.recorded(load_base(settings).articles, settings)]
     for name in tuple(sets):
         sets[f"{name}, last {tail or scoring.TAIL} lines"] = [
             scoring.last_lines(case, tail or scoring.TAIL) for case in sets[name]

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from kbtools.cli.group import found, main
+from kbtools.cli.group import config_of, main
 
 
 @main.group()
@@ -29,11 +29,11 @@ def merge(ctx: click.Context, paths: tuple[Path, ...], dry_run: bool) -> None:
 
     Exits with 1 when a file was refused, 2 when one cannot be read.
     """
-    from kbtools import checks
+    from kbtools.checks.base import load_base, readable_articles
     from kbtools.evidence import merging
 
-    base = checks.load(found(ctx))
-    readable, _ = checks.readable(base)
+    base = load_base(config_of(ctx))
+    readable, _ = readable_articles(base)
     examined = merging.examine(paths, readable, datetime.datetime.now(datetime.UTC))
     for one in examined.refused:
         mark = click.style("left out", fg="yellow") if one.stale else click.style("no", fg="red")
@@ -56,11 +56,11 @@ def prune(ctx: click.Context, dry_run: bool) -> None:
 
     An edit that is taken back would have made them count again: commit first.
     """
-    from kbtools import checks
+    from kbtools.checks.base import load_base, readable_articles
     from kbtools.evidence import store as rows
 
-    base = checks.load(found(ctx))
-    readable, _ = checks.readable(base)
+    base = load_base(config_of(ctx))
+    readable, _ = readable_articles(base)
     folder, locks = base.config.evidence, base.config.memory.parent / "locks"
     total = 0
     for article in readable:
@@ -93,7 +93,7 @@ def changes(
 
     Both states of the evidence are judged against the claims of today.
     """
-    from kbtools import checks
+    from kbtools.checks.base import load_base, readable_articles
     from kbtools.ci import changed
     from kbtools.ci import issues as tracker
     from kbtools.evidence import changes
@@ -101,8 +101,8 @@ def changes(
 
     if (ref is None) == (old is None):
         raise click.UsageError("--since REF or --old FOLDER, one of them")
-    base = checks.load(found(ctx))
-    readable, _ = checks.readable(base)
+    base = load_base(config_of(ctx))
+    readable, _ = readable_articles(base)
     ids = [one.id for one in readable]
     after = {name: rows.read(base.config.evidence, name) for name in ids}
     if old is not None:

@@ -73,9 +73,9 @@ class Group(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + signal.SIGPIPE)
         except Exception as error:
-            from kbtools.config import Unreadable
+            from kbtools.config import KbtoolsError
 
-            if not isinstance(error, OSError | Unreadable):
+            if not isinstance(error, OSError | KbtoolsError):
                 raise
             click.echo(f"kbtools: {error}", err=True)
             sys.exit(2)
@@ -98,7 +98,7 @@ def main(ctx: click.Context, folder: Path) -> None:
     ctx.obj = folder
 
 
-def found(ctx: click.Context) -> Config:
+def config_of(ctx: click.Context) -> Config:
     """The configuration of the knowledge base that the command is about."""
     from kbtools import config
 
@@ -111,9 +111,9 @@ def selected_path(base: Any, word: str) -> str:
         same_id = page.matter.get("id") == word and not page.translates
         if same_id or page.path == word or (base.config.root / page.path) == Path(word).resolve():
             return str(page.path)
-    from kbtools.config import Unreadable
+    from kbtools.config import KbtoolsError
 
-    raise Unreadable(f"no article `{word}`; kbtools list shows what there is")
+    raise KbtoolsError(f"no article `{word}`; kbtools list shows what there is")
 
 
 def refuse_broken(problems: Iterable[Any]) -> None:

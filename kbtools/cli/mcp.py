@@ -22,7 +22,7 @@ def mcp(ctx: click.Context, index: Path | None) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise
-        from kbtools.config import Unreadable
+        from kbtools.config import KbtoolsError
 
-        raise Unreadable("`kbtools mcp` needs the MCP SDK: pip install 'kbtools[mcp]'") from error
+        raise KbtoolsError("`kbtools mcp` needs the MCP SDK: pip install 'kbtools[mcp]'") from error
     mcp_server.server(Path(ctx.obj), index).run()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 
 if TYPE_CHECKING:
     from kbtools.articles.model import Article, Problem
@@ -74,7 +74,7 @@ def write(
     """Writes every file that was asked for.
 
     Raises:
-        Unreadable: one could not be written; the others are.
+        KbtoolsError: one could not be written; the others are.
     """
     from kbtools.reports import github, junit, machine, prometheus, sarif
     from kbtools.reports.places import in_checkout
@@ -91,7 +91,7 @@ def write(
         try:
             if given[name]:
                 one_file(given[name], printer(), whole=name == "prometheus_file")
-        except Unreadable as error:
+        except KbtoolsError as error:
             troubles.append(str(error))
     if step := given["summary_file"] or (given["github"] and os.environ.get("GITHUB_STEP_SUMMARY")):
         try:
@@ -102,7 +102,7 @@ def write(
     if given["github"]:
         say(github.of_runs(runs, prefix), is_aside(given))
     if troubles:
-        raise Unreadable("\n".join(troubles))
+        raise KbtoolsError("\n".join(troubles))
 
 
 def source() -> str:
@@ -116,17 +116,17 @@ def one_file(file: str, content: bytes, whole: bool = False) -> None:
     """Writes a report to a file or to standard output; `whole`: somebody may read it meanwhile.
 
     Raises:
-        Unreadable: it could not be written.
+        KbtoolsError: it could not be written.
     """
-    from kbtools.reports.places import written_whole
+    from kbtools.files import write_whole
 
     if file == "-":
         click.echo(content, nl=False)
         return
     try:
-        (written_whole if whole else Path.write_bytes)(Path(file), content)
+        (write_whole if whole else Path.write_bytes)(Path(file), content)
     except OSError as error:
-        raise Unreadable(f"cannot write {file}: {error}") from error
+        raise KbtoolsError(f"cannot write {file}: {error}") from error
 
 
 def annotate(problems: Sequence[Problem], config: Config, aside: bool) -> None:

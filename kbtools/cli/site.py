@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from kbtools.cli.group import TOOLCHAIN, found, main, refuse_broken
-from kbtools.config import Config, Unreadable
+from kbtools.cli.group import TOOLCHAIN, config_of, main, refuse_broken
+from kbtools.config import Config, KbtoolsError
 
 
 @main.command()
@@ -27,7 +27,7 @@ def init(folder: Path, name: str, prefix: str) -> None:
         for file in new_base(folder, name, prefix):
             click.echo(f"wrote {file}")
     except OSError as error:
-        raise Unreadable(f"{folder}: {error}") from error
+        raise KbtoolsError(f"{folder}: {error}") from error
     click.echo(f"\nTry it:\n\n    cd {shlex.quote(str(folder))} && kbtools check && kbtools verify")
 
 
@@ -48,13 +48,13 @@ def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None
 
     A site that is there is replaced by a whole one, or stays.
     """
-    from kbtools import checks
+    from kbtools.checks.base import load_base
     from kbtools.site import build as steps
     from kbtools.site import search_index
 
     gc.disable()  # all that is made is used to the end: a fifth of the time went into looking
-    config = at(found(ctx), url)
-    base = checks.load(config)
+    config = at(config_of(ctx), url)
+    base = load_base(config)
     refuse_broken(base.problems)
     folders = steps.Folders(config.root)
     with steps.alone(config):
@@ -68,7 +68,7 @@ def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None
         if only in (None, "html"):
             site = steps.html(config)
         if only in ("search", "links") and not site.is_dir():
-            raise Unreadable("there is no site yet; see: kbtools build")
+            raise KbtoolsError("there is no site yet; see: kbtools build")
         if only == "search" or (only is None and not no_search):
             counts = search_index.index(site, steps.addresses(base))
             parts = (f"{count} pages in {name}" for name, count in sorted(counts.items()))
@@ -91,7 +91,7 @@ def serve(ctx: click.Context, port: int) -> None:
     from kbtools.site.live import Live
     from kbtools.site.server import Server
 
-    config = found(ctx)
+    config = config_of(ctx)
     with steps.alone(config):
         live = Live(config, main, click.echo)
         server = Server(live, port)
@@ -105,7 +105,7 @@ def at(config: Config, url: str | None) -> Config:
     if url is None:
         return config
     if not re.match(r"https?://[^/]+(/|$)", url):
-        raise Unreadable(f"`{url}` is no address of a site, as in https://example.org/kb/")
+        raise KbtoolsError(f"`{url}` is no address of a site, as in https://example.org/kb/")
     own = msgspec.structs.replace(config.knowledge_base, url=url)
     return msgspec.structs.replace(config, knowledge_base=own)
 
@@ -131,7 +131,7 @@ def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
     """Shows what the toolchain is, as evidence would record it."""
     from kbtools.toolchains import declared
 
-    where = declared.find(found(ctx), toolchain)
+    where = declared.find(config_of(ctx), toolchain)
     holds = declared.describe(where)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(holds)))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from kbtools.cli.group import found, main
-from kbtools.config import Unreadable
+from kbtools.cli.group import config_of, main
+from kbtools.config import KbtoolsError
 
 if TYPE_CHECKING:
     from kbtools.toolchains.installers import Tell
@@ -33,7 +33,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     """Lists the declared toolchains, and how they stand on this machine."""
     from kbtools.toolchains import declared
 
-    base = found(ctx)
+    base = config_of(ctx)
     rows = []
     for name, one in declared.declared(base).items():
         state = declared.state(base, name, one)
@@ -82,7 +82,7 @@ def sync(
     """
     from kbtools.toolchains import declared, sync
 
-    base = found(ctx)
+    base = config_of(ctx)
     known = declared.declared(base)
     if everything:
         names = (*names, *(n for n, one in known.items() if one.is_built and n not in names))
@@ -95,7 +95,7 @@ def sync(
         try:
             with progress(name, known[name].size_gb if name in known else 0.0) as tell:
                 there, changed = sync.sync(base, name, tell, installer)
-        except Unreadable as error:
+        except KbtoolsError as error:
             failed = True
             click.echo(f"kbtools: {error}", err=True)
             continue
@@ -158,13 +158,13 @@ def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
     """
     from kbtools.toolchains import declared, sync
 
-    base = found(ctx)
+    base = config_of(ctx)
     home = declared.folder(base)
     known = declared.declared(base)
     there = dict(sync.whole(home))
     unknown = [name for name in names if name not in known and name not in there]
     if unknown:
-        raise Unreadable(f"no toolchain `{unknown[0]}`, neither declared nor in {home}")
+        raise KbtoolsError(f"no toolchain `{unknown[0]}`, neither declared nor in {home}")
     undeclared = [name for name in there if name not in known]
     left = [] if names else sync.leftovers(home)
     if not names and os.environ.get(declared.FOLDER):
@@ -188,4 +188,4 @@ def path(ctx: click.Context, name: str) -> None:
     """Prints the interpreter of the toolchain NAME, for use in scripts."""
     from kbtools.toolchains import declared
 
-    click.echo(declared.find(found(ctx), name).python)
+    click.echo(declared.find(config_of(ctx), name).python)

@@ -14,11 +14,11 @@ import click
 
 from kbtools.articles.model import Article, Problem, Role
 from kbtools.cli import reporting
-from kbtools.cli.group import found, main, refuse_broken, selected_path
-from kbtools.config import Config, Unreadable
+from kbtools.cli.group import config_of, main, refuse_broken, selected_path
+from kbtools.config import Config, KbtoolsError
 
 if TYPE_CHECKING:
-    from kbtools.checks import Base
+    from kbtools.checks.base import Base
     from kbtools.ci.changed import Changed
     from kbtools.running.executor import Sandbox
     from kbtools.verification.bench import Bench, Result, Verified
@@ -97,12 +97,12 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
     Exits with 0 when no claim is contradicted, 1 when one is, 2 when an article cannot be read,
     3 when nothing could be concluded.
     """
-    from kbtools import checks
+    from kbtools.checks.base import load_base, readable_articles
     from kbtools.toolchains import declared
     from kbtools.verification.bench import Bench, Options, Verified, plan
 
-    base = checks.load(found(ctx))
-    readable, problems = checks.readable(base)
+    base = load_base(config_of(ctx))
+    readable, problems = readable_articles(base)
     chosen, only, refused = select(base, readable, problems, articles)
     changed = changed_since(base, chosen, given["changed_since"])
     mine = part_of(base, chosen, given["shard"], given["needs"])
@@ -193,7 +193,7 @@ def select(
                 continue
             if is_snippet and snippet not in [s.id for s in one.snippets]:
                 there = ", ".join(s.name for s in one.snippets)
-                raise Unreadable(f"no snippet `{word}`; there are: {there}")
+                raise KbtoolsError(f"no snippet `{word}`; there are: {there}")
             only.add(word if is_snippet else one.id)
             chosen += [one] if one not in chosen else []
     return chosen, only, [p for p in problems if p.place.path in paths]
@@ -269,7 +269,7 @@ def run_all(bench: Bench, given: dict[str, Any]) -> tuple[list[Result], bool]:
         except KeyboardInterrupt:
             return results, True
         except ZygoteFailed as error:
-            raise Unreadable(str(error)) from error
+            raise KbtoolsError(str(error)) from error
     return results, False
 
 

@@ -10,7 +10,8 @@ import msgspec
 from kbtools.articles.model import Article, Role
 from kbtools.config import Config
 from kbtools.evidence.state import Seen, seen
-from kbtools.toolchains.model import Toolchain, is_affected
+from kbtools.toolchains.affected import is_affected
+from kbtools.toolchains.model import Toolchain
 
 FAILS, WORKS, REPORTED, CONTRADICTED, BLANK = "✗", "✓", "r", "!", ""
 

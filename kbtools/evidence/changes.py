@@ -11,7 +11,7 @@ from kbtools.articles.model import Article, Role
 from kbtools.config import Config
 from kbtools.evidence.state import Seen, judged, where
 from kbtools.evidence.store import Row
-from kbtools.evidence.verdicts import Name
+from kbtools.evidence.verdicts import VerdictName
 
 KINDS = {
     "stopped-working": "what helped does not help any more",
@@ -92,11 +92,11 @@ def _key(one: Seen, toolchain: str) -> tuple[str, str]:
 
 
 def _kind(one: Seen) -> str:
-    if one.verdict.name is Name.REGRESSED:
+    if one.verdict.name is VerdictName.REGRESSED:
         return "came-back"
-    if one.verdict.name is Name.NOT_REPRODUCED:
+    if one.verdict.name is VerdictName.NOT_REPRODUCED:
         return "fix-arrived" if one.snippet.role is Role.REPRO else "now-helps"
-    return "stopped-working" if one.verdict.name is Name.BROKEN else "fails-otherwise"
+    return "stopped-working" if one.verdict.name is VerdictName.BROKEN else "fails-otherwise"
 
 
 def _change(one: Seen, before: str, kind: str) -> Change:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kbtools.articles.model import Article
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import store
 from kbtools.evidence.plausibility import amiss
 from kbtools.evidence.store import Row
@@ -54,12 +54,12 @@ def files(paths: Iterable[Path]) -> Iterator[Path]:
     """The evidence files that paths name: themselves, or those of a folder.
 
     Raises:
-        Unreadable: there is none.
+        KbtoolsError: there is none.
     """
     for path in paths:
         found = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
         if not found or not (path.exists() or path.is_symlink()):
-            raise Unreadable(
+            raise KbtoolsError(
                 f"{path}: no evidence here (files named for an article, ending in .jsonl)"
             )
         yield from found
@@ -69,7 +69,7 @@ def examine(paths: Iterable[Path], articles: Iterable[Article], now: datetime.da
     """Looks at every row of some files; nothing is taken of a file with a row that cannot be.
 
     Raises:
-        Unreadable: a file cannot be read at all.
+        KbtoolsError: a file cannot be read at all.
     """
     known = {one.id: one for one in articles}
     taken: list[tuple[str, Row]] = []
@@ -82,7 +82,7 @@ def examine(paths: Iterable[Path], articles: Iterable[Article], now: datetime.da
             refused.append(Refused(name, 1, str(error)))
             continue
         except OSError as error:
-            raise Unreadable(f"{name}: {error}") from error
+            raise KbtoolsError(f"{name}: {error}") from error
         sound: list[tuple[str, Row]] = []
         bad: list[Refused] = []
         for number, line in enumerate(content.split(b"\n")[:-1], 1):

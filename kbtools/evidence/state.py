@@ -10,7 +10,7 @@ from kbtools.articles.model import Article, Snippet
 from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.store import Row
-from kbtools.evidence.verdicts import Name, Verdict, expect, judge
+from kbtools.evidence.verdicts import Verdict, VerdictName, expect, judge
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def state_from(article: Article, found: Sequence[Seen]) -> State:
     elif red:
         word = "contradicted"
     else:
-        order = (Name.REPRODUCED, Name.RESOLVED, Name.HOLDS)
+        order = (VerdictName.REPRODUCED, VerdictName.RESOLVED, VerdictName.HOLDS)
         word = next((str(name) for name in order if name in names), "not run")
     return State(
         word=word,

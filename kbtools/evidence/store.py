@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
-import tempfile
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -12,7 +10,8 @@ import msgspec
 from filelock import FileLock
 
 from kbtools.articles.model import Snippet
-from kbtools.config import Unreadable
+from kbtools.config import KbtoolsError
+from kbtools.files import write_whole
 from kbtools.outcome import Outcome
 from kbtools.toolchains.model import Toolchain
 
@@ -52,7 +51,7 @@ def read(folder: Path, article: str) -> tuple[Row, ...]:
     """The rows of an article, none where there is no file.
 
     Raises:
-        Unreadable: a line is not a row.
+        KbtoolsError: a line is not a row.
     """
     file = file_of(folder, article)
     try:
@@ -60,7 +59,7 @@ def read(folder: Path, article: str) -> tuple[Row, ...]:
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise Unreadable(f"{file}: {error}") from error
+        raise KbtoolsError(f"{file}: {error}") from error
     return decode(content, str(file))
 
 
@@ -68,14 +67,14 @@ def decode(content: bytes, file: str) -> tuple[Row, ...]:
     """The rows that a file holds; `file` is its name in messages.
 
     Raises:
-        Unreadable: a line is not a row.
+        KbtoolsError: a line is not a row.
     """
     rows = []
     for number, line in enumerate(content.splitlines(), 1):
         try:
             rows.append(msgspec.json.decode(line, type=Row))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise Unreadable(f"{file}:{number}: not a row of evidence: {error}") from error
+            raise KbtoolsError(f"{file}:{number}: not a row of evidence: {error}") from error
     return tuple(rows)
 
 
@@ -99,7 +98,7 @@ def record(folder: Path, article: str, row: Row, locks: Path) -> None:
 
     Raises:
         OSError: it could not be written; what was there still is.
-        Unreadable: what was there cannot be read, and is left alone.
+        KbtoolsError: what was there cannot be read, and is left alone.
     """
     locks.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -116,7 +115,7 @@ def prune(folder: Path, article: str, digests: Collection[str], locks: Path) -> 
 
     Raises:
         OSError: the file could not be written; what was there still is.
-        Unreadable: what was there cannot be read, and is left alone.
+        KbtoolsError: what was there cannot be read, and is left alone.
     """
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{folder.name}-{article}.lock"):
@@ -129,23 +128,9 @@ def prune(folder: Path, article: str, digests: Collection[str], locks: Path) -> 
 
 def _write(file: Path, rows: Iterable[Row]) -> None:
     ordered = sorted(rows, key=lambda row: (row.snippet, row.toolchain.label, *row.key))
-    _replace(file, b"".join(msgspec.json.encode(row) + b"\n" for row in ordered))
+    write_whole(file, b"".join(msgspec.json.encode(row) + b"\n" for row in ordered))
 
 
 def _newer(one: Row, other: Row) -> bool:
     """Whether a row counts before another of its key: of two of one second, whatever the order."""
     return (one.when, msgspec.json.encode(one)) > (other.when, msgspec.json.encode(other))
-
-
-def _replace(file: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

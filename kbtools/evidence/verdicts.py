@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cache
 from typing import Literal
 
 import msgspec
-import re2
 from packaging.version import Version
 
-from kbtools.articles.model import Article, Role, Signature, Snippet
+from kbtools.articles.model import Article, Role, Snippet
+from kbtools.articles.signatures import recognises
 from kbtools.outcome import Outcome
-from kbtools.toolchains.model import (
-    MACHINE,
-    Missing,
-    Toolchain,
-    Undecided,
-    is_affected,
-    specifiers,
-    within,
-)
+from kbtools.toolchains.affected import Missing, Undecided, is_affected, specifiers, within
+from kbtools.toolchains.model import MACHINE, Toolchain
 
 Colour = Literal["green", "red", "grey"]
 
 
-class Name(StrEnum):
+class VerdictName(StrEnum):
     """What follows from a claim and an outcome."""
 
     REPRODUCED = "reproduced"
@@ -41,14 +33,19 @@ class Name(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-GREEN = (Name.REPRODUCED, Name.RESOLVED, Name.HOLDS, Name.NO_HELP)
-RED = (Name.NOT_REPRODUCED, Name.OTHER_FAILURE, Name.REGRESSED, Name.BROKEN)
+GREEN = (VerdictName.REPRODUCED, VerdictName.RESOLVED, VerdictName.HOLDS, VerdictName.NO_HELP)
+RED = (
+    VerdictName.NOT_REPRODUCED,
+    VerdictName.OTHER_FAILURE,
+    VerdictName.REGRESSED,
+    VerdictName.BROKEN,
+)
 
 
 class Verdict(msgspec.Struct, frozen=True):
     """What follows, and why in one sentence."""
 
-    name: Name
+    name: VerdictName
     reason: str
 
     @property
@@ -116,26 +113,26 @@ def _lacking(snippet: Snippet, toolchain: Toolchain, name: str | None) -> str:
 def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Outcome) -> Verdict:
     """What follows from what was expected and what came."""
     if expected.what == "skip":
-        return Verdict(Name.SKIPPED, expected.reason)
+        return Verdict(VerdictName.SKIPPED, expected.reason)
     if expected.what == "unknown":
-        return Verdict(Name.UNKNOWN, expected.reason)
+        return Verdict(VerdictName.UNKNOWN, expected.reason)
     if outcome.status == "lost":
-        return Verdict(Name.INCONCLUSIVE, outcome.message)
+        return Verdict(VerdictName.INCONCLUSIVE, outcome.message)
     may_fail = snippet.role in (Role.REPRO, Role.DEADEND)
     documented = may_fail and fails_as_documented(article, snippet, outcome)
     passed = outcome.status == "passed"
     if expected.what == "fails":
         if documented:
-            shown = Name.REPRODUCED if snippet.role is Role.REPRO else Name.NO_HELP
+            shown = VerdictName.REPRODUCED if snippet.role is Role.REPRO else VerdictName.NO_HELP
             return Verdict(shown, f"failed as documented: {evident(article, snippet, outcome)}")
         if passed:
-            return Verdict(Name.NOT_REPRODUCED, f"{expected.reason}; yet it passes")
-        return Verdict(Name.OTHER_FAILURE, f"failed, but not as documented: {outcome.ended}")
+            return Verdict(VerdictName.NOT_REPRODUCED, f"{expected.reason}; yet it passes")
+        return Verdict(VerdictName.OTHER_FAILURE, f"failed, but not as documented: {outcome.ended}")
     if passed:
-        return Verdict(Name.RESOLVED if may_fail else Name.HOLDS, "ran to its end")
+        return Verdict(VerdictName.RESOLVED if may_fail else VerdictName.HOLDS, "ran to its end")
     if documented:
-        return Verdict(Name.REGRESSED, f"{expected.reason}; yet it fails as documented")
-    return Verdict(Name.OTHER_FAILURE if may_fail else Name.BROKEN, outcome.ended)
+        return Verdict(VerdictName.REGRESSED, f"{expected.reason}; yet it fails as documented")
+    return Verdict(VerdictName.OTHER_FAILURE if may_fail else VerdictName.BROKEN, outcome.ended)
 
 
 def fails_as_documented(article: Article, snippet: Snippet, outcome: Outcome) -> bool:
@@ -162,25 +159,6 @@ def evident(article: Article, snippet: Snippet, outcome: Outcome) -> str:
                 lines = outcome.output.splitlines()
                 return next(line.strip() for line in lines if signature.literal in line)
     return outcome.ended
-
-
-def recognises(signature: Signature, text: str) -> bool:
-    """Whether a text holds the failure of a signature (its `near` only ranks, and is not asked)."""
-    if signature.literal not in text:
-        return False
-    return signature.regex is None or pattern(signature.regex).search(text) is not None
-
-
-@cache
-def pattern(regex: str) -> re2.Pattern:
-    """A compiled RE2 pattern; `^` and `$` are those of a line.
-
-    Raises:
-        re2.error: it is not RE2 syntax.
-    """
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(f"(?m){regex}", options=options)
 
 
 def documented_failure(article: Article, snippet: Snippet) -> str:

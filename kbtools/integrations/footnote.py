@@ -20,7 +20,7 @@ def of(*outputs: str, index: Path | None = None, versions: Iterable[str] = ()) -
     `torch==2.13.0`, for where the texts do not say.
 
     Raises:
-        Unreadable: there is no knowledge base, or none that can be read.
+        KbtoolsError: there is no knowledge base, or none that can be read.
     """
     named = os.environ.get("KBTOOLS_INDEX")
     known = matching.load(Path(), index or (Path(named) if named else None))

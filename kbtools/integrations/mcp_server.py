@@ -12,8 +12,9 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from kbtools import __version__, checks, matching
-from kbtools.config import Unreadable
+from kbtools import __version__, matching
+from kbtools.checks.base import load_base
+from kbtools.config import KbtoolsError
 from kbtools.evidence import state
 from kbtools.matching import Entry, Index
 
@@ -37,7 +38,7 @@ def server(start: Path, index: Path | None) -> MCPServer[None]:
     """The server for the knowledge base around `start`, or for a published index.
 
     Raises:
-        Unreadable: there is none, or it cannot be read.
+        KbtoolsError: there is none, or it cannot be read.
     """
     known = matching.load(start, index)
     matcher = matching.Matcher(known)
@@ -104,8 +105,8 @@ def _article(identifier: str, start: Path, index: Index, is_published: bool) -> 
         return f"# {entry.id}: {entry.title}\n\n{entry.summary}\n\n{index.address(entry.id)}\n"
     try:
         settings = matching.settings_of(start)
-        base = checks.load(settings)
-    except Unreadable as error:
+        base = load_base(settings)
+    except KbtoolsError as error:
         raise ToolError(str(error)) from error
     found = next((one for one in base.articles if one.id == identifier), None)
     if found is None:

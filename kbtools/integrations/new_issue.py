@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from kbtools.articles import links
-from kbtools.config import Unreadable
+from kbtools.config import KbtoolsError
 from kbtools.matching import Index, Match, Matcher
 
 _FENCE = re.compile(
@@ -44,7 +44,7 @@ def issue(event: Path) -> Issue:
     """The issue of a file that GitHub Actions names in GITHUB_EVENT_PATH.
 
     Raises:
-        Unreadable: it is not there, or is no event about an issue.
+        KbtoolsError: it is not there, or is no event about an issue.
     """
     try:
         said: Any = msgspec.json.decode(event.read_bytes())
@@ -63,7 +63,7 @@ def issue(event: Path) -> Issue:
         ValueError,
         AttributeError,
     ) as error:
-        raise Unreadable(f"{event}: no event about an issue: {type(error).__name__}") from error
+        raise KbtoolsError(f"{event}: no event about an issue: {type(error).__name__}") from error
 
 
 def answer(one: Issue, index: Index) -> Answer:

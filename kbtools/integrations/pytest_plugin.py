@@ -108,13 +108,14 @@ class ArticleFile(pytest.File):
         """Its snippets; a problem that keeps it from being read is an error of the collection."""
         import click
 
-        from kbtools import checks, config
+        from kbtools import config
         from kbtools.articles.model import Role
+        from kbtools.checks.base import load_base, readable_articles
         from kbtools.reports import text
         from kbtools.verification.bench import plan
 
         base = config.find(self.path.parent)
-        articles, problems = checks.readable(checks.load(base, [self.path]))
+        articles, problems = readable_articles(load_base(base, [self.path]))
         if problems:
             shown = "\n\n".join(text.problem(one) for one in problems)
             raise self.CollectError(click.unstyle(shown))

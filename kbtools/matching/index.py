@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,7 +12,8 @@ import msgspec
 from kbtools import __version__, config
 from kbtools.articles import links
 from kbtools.articles.model import FrontMatter, Signature
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
+from kbtools.files import write_whole
 from kbtools.matching.cleaning import NOISE, PREFIXES
 from kbtools.matching.rules import Rules
 from kbtools.matching.versions import SHOWN
@@ -84,13 +84,13 @@ def load(start: Path, file: Path | None = None) -> Index:
     in, or of the one that came with kbtools.
 
     Raises:
-        Unreadable: `file` is no index, or no knowledge base can be read.
+        KbtoolsError: `file` is no index, or no knowledge base can be read.
     """
     if file is not None:
         try:
             return msgspec.json.decode(file.read_bytes(), type=Index)
         except (OSError, msgspec.MsgspecError) as error:
-            raise Unreadable(f"{file}: no index of a knowledge base: {error}") from error
+            raise KbtoolsError(f"{file}: no index of a knowledge base: {error}") from error
     return of_base(settings_of(start))
 
 
@@ -142,10 +142,7 @@ def _remember(file: Path, content: bytes) -> None:
     """Keeps the index, if that can be done: it only saves time."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=file.parent)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        Path(name).replace(file)
+        write_whole(file, content)
         for old in sorted(file.parent.glob("index-*"), key=lambda f: f.stat().st_mtime)[:-8]:
             old.unlink(missing_ok=True)
     except OSError:

@@ -11,7 +11,7 @@ import ahocorasick_rs
 import msgspec
 
 from kbtools.articles.model import Signature
-from kbtools.evidence.verdicts import pattern
+from kbtools.articles.signatures import pattern
 from kbtools.matching import truncated
 from kbtools.matching.cleaning import Log
 from kbtools.matching.index import Entry, Index
@@ -29,7 +29,8 @@ from kbtools.matching.rules import (
     WARNING,
 )
 from kbtools.matching.versions import as_toolchain, versions_of
-from kbtools.toolchains.model import Missing, Toolchain, Undecided, is_affected
+from kbtools.toolchains.affected import Missing, Undecided, is_affected
+from kbtools.toolchains.model import Toolchain
 
 _error, _warning, _code, _frame, _place_of = (
     re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME, PLACE)

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from kbtools.articles.model import Article, Role
-from kbtools.config import Config, Unreadable
+from kbtools.articles.signatures import recognises
+from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import store
-from kbtools.evidence.verdicts import recognises
 from kbtools.matching import Matcher
 
 EXPECTED = "expected.toml"
@@ -74,7 +74,7 @@ def corpus(folder: Path) -> Iterator[Case]:
     """The logs of a folder, as its `expected.toml` lists them.
 
     Raises:
-        Unreadable: it is not there, or says something else.
+        KbtoolsError: it is not there, or says something else.
     """
     file = folder / EXPECTED
     try:
@@ -84,7 +84,7 @@ def corpus(folder: Path) -> Iterator[Case]:
             tail = tuple(about["expect_tail"]) if "expect_tail" in about else None
             yield Case(name, text, tuple(about["expect"]), bool(about.get("hard")), tail)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Unreadable(f"{file}: {type(error).__name__}: {error}") from error
+        raise KbtoolsError(f"{file}: {type(error).__name__}: {error}") from error
 
 
 def recorded(articles: Iterable[Article], config: Config) -> Iterator[Case]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from kbtools.config import Config
 from kbtools.verification.bench import Result
@@ -34,17 +33,3 @@ def in_checkout(config: Config) -> str:
             below = root.relative_to(folder).as_posix()
             return "" if below == "." else f"{below}/"
     return ""
-
-
-def written_whole(file: Path, content: bytes) -> None:
-    """Writes a file whole and renames it into place, for those who may read it at any time.
-
-    Raises:
-        OSError: it could not be written; what was there still is.
-    """
-    beside = file.with_name(f".{file.name}.new")
-    try:
-        beside.write_bytes(content)
-        beside.replace(file)
-    finally:
-        beside.unlink(missing_ok=True)

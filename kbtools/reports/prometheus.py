@@ -10,7 +10,7 @@ from kbtools.articles.model import Article
 from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.state import state_of
-from kbtools.evidence.verdicts import Name
+from kbtools.evidence.verdicts import VerdictName
 from kbtools.verification.bench import Verified
 
 WORDS = ("contradicted", "reproduced", "resolved", "holds", "not run", "retired")
@@ -79,7 +79,7 @@ def _of(run: Verified) -> dict[str, str]:
 
 def _verdicts(run: Verified) -> Iterator[tuple[str, int]]:
     counts = Counter(result.verdict.name for result in run.results)
-    for name in Name:
+    for name in VerdictName:
         yield str(name), counts[name]
 
 

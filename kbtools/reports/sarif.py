@@ -11,8 +11,8 @@ import msgspec
 
 from kbtools import __version__
 from kbtools.articles.model import Problem
-from kbtools.checks import RULES
-from kbtools.evidence.verdicts import RED, Name
+from kbtools.checks.rules import RULES
+from kbtools.evidence.verdicts import RED, VerdictName
 from kbtools.reports.places import failing_line
 from kbtools.verification.bench import Result, Verified
 
@@ -21,10 +21,10 @@ SCHEMA = (
 )
 
 MEANING = {
-    Name.NOT_REPRODUCED: "An article says that this fails here, and it passes.",
-    Name.OTHER_FAILURE: "This fails, but not as its article says.",
-    Name.REGRESSED: "An article says that this does not fail here, and it fails.",
-    Name.BROKEN: "What an article says that helps or is sound does not run to its end.",
+    VerdictName.NOT_REPRODUCED: "An article says that this fails here, and it passes.",
+    VerdictName.OTHER_FAILURE: "This fails, but not as its article says.",
+    VerdictName.REGRESSED: "An article says that this does not fail here, and it fails.",
+    VerdictName.BROKEN: "What an article says that helps or is sound does not run to its end.",
 }
 
 
@@ -81,7 +81,7 @@ def _verified(run: Verified, prefix: str) -> dict[str, Any]:
 
 def _inconclusive(result: Result) -> str:
     one = result.verdict
-    return f"inconclusive: {one.reason}" if one.name is Name.INCONCLUSIVE else ""
+    return f"inconclusive: {one.reason}" if one.name is VerdictName.INCONCLUSIVE else ""
 
 
 def _red(result: Result, toolchain: str, prefix: str) -> dict[str, Any]:

@@ -19,8 +19,8 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from kbtools.articles import links
-from kbtools.checks import Base
-from kbtools.config import Config, Unreadable
+from kbtools.checks.base import Base
+from kbtools.config import Config, KbtoolsError
 from kbtools.site import data, model, reference, theming
 from kbtools.site.generate import tree, write
 from kbtools.site.model import Book
@@ -73,7 +73,7 @@ def generate(base: Base, commands: click.Command, made: Book | None = None) -> l
     knowledge base, where it is known already.
 
     Raises:
-        Unreadable: a row of evidence cannot be read.
+        KbtoolsError: a row of evidence cannot be read.
     """
     folders = Folders(base.config.root)
     made = made or model.of(base)
@@ -107,12 +107,12 @@ def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Pa
     `dirty` builds only pages that changed, and leaves the rest of the folder alone.
 
     Raises:
-        Unreadable: what builds it is not installed, or refuses a page.
+        KbtoolsError: what builds it is not installed, or refuses a page.
     """
     folders = Folders(config.root)
     into = into or folders.fresh
     if not folders.pages.is_dir():
-        raise Unreadable("nothing was generated yet; see: kbtools build --only generate")
+        raise KbtoolsError("nothing was generated yet; see: kbtools build --only generate")
     builder = config.site.builder
     command = [sys.executable, "-m", builder, "build", "--site-dir", str(into)]
     # a dirty build warns that it is one, which `--strict` would take for an error
@@ -128,7 +128,7 @@ def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Pa
     said = done.stdout + done.stderr
     if done.returncode:
         hint = f"\n{HINT}" if f"No module named {builder}" in said else ""
-        raise Unreadable(f"{builder} build failed:\n{_complaints(said)}{hint}")
+        raise KbtoolsError(f"{builder} build failed:\n{_complaints(said)}{hint}")
     if not config.knowledge_base.url:  # without an address MkDocs writes one with no page in it
         for name in ("sitemap.xml", "sitemap.xml.gz"):
             (into / name).unlink(missing_ok=True)
@@ -185,7 +185,7 @@ def alone(config: Config) -> FileLock:
     """The lock that keeps two builds of one knowledge base apart.
 
     Raises:
-        Unreadable: another build is under way.
+        KbtoolsError: another build is under way.
     """
     folder = config.root / ".kbtools" / "locks"
     folder.mkdir(parents=True, exist_ok=True)
@@ -193,5 +193,5 @@ def alone(config: Config) -> FileLock:
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise Unreadable("another build of this knowledge base is under way") from error
+        raise KbtoolsError("another build of this knowledge base is under way") from error
     return lock

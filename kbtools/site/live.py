@@ -15,9 +15,10 @@ from pathlib import Path
 
 import click
 
-from kbtools import checks, config
+from kbtools import config
 from kbtools.articles.model import Problem
-from kbtools.config import Config, Unreadable
+from kbtools.checks.base import load_base
+from kbtools.config import Config, KbtoolsError
 from kbtools.site import build, data, model, reference, search_index, theming
 from kbtools.site.data.texts import address
 from kbtools.site.generate import entry_pages, other_pages, write
@@ -88,7 +89,7 @@ class Live:
             work()
             self.problem = ""
             self._say(f"built in {time.monotonic() - began:.1f} s")
-        except (Unreadable, OSError) as error:
+        except (KbtoolsError, OSError) as error:
             self.problem = str(error)
             self._say(self.problem)
         with self._news:
@@ -98,7 +99,7 @@ class Live:
 
     def _everything(self) -> None:
         self._config = config.find(self._config.root)
-        base = checks.load(self._config)
+        base = load_base(self._config)
         refuse(base.problems)
         self._book = model.of(base)
         build.generate(base, self._commands, self._book)
@@ -129,7 +130,7 @@ class Live:
         return None
 
     def _entry(self, name: str) -> tuple[Entry, ...]:
-        base = checks.load(self._config, sorted(self._config.articles.glob(f"{name}*.md")))
+        base = load_base(self._config, sorted(self._config.articles.glob(f"{name}*.md")))
         refuse(base.problems)
         return model.of(base).entries
 
@@ -177,15 +178,15 @@ class Live:
         with self._searched:
             try:
                 search_index.index(self.folder)
-            except (Unreadable, OSError) as error:
+            except (KbtoolsError, OSError) as error:
                 self._say(str(error))
 
 
 def refuse(problems: tuple[Problem, ...]) -> None:
-    """Raises Unreadable if there is any problem, with the text of all."""
+    """Raises KbtoolsError if there is any problem, with the text of all."""
     if problems:
         said = (f"{one.place}: {one.rule} {one.message}\nhelp: {one.help}" for one in problems)
-        raise Unreadable("\n\n".join(said))
+        raise KbtoolsError("\n\n".join(said))
 
 
 def stamps(settings: Config) -> Stamps:

@@ -12,7 +12,7 @@ import msgspec
 from kbtools.articles import links
 from kbtools.articles.model import SUFFIX, Article, Snippet
 from kbtools.articles.parsing import Page
-from kbtools.checks import Base
+from kbtools.checks.base import Base
 from kbtools.config import Config
 from kbtools.evidence.board import Cell, Matrix, cell, order
 from kbtools.evidence.state import Seen, State, seen, state_from
@@ -147,7 +147,7 @@ def of(base: Base) -> Book:
     """The book of a knowledge base whose articles can all be decoded.
 
     Raises:
-        Unreadable: a row of evidence cannot be read.
+        KbtoolsError: a row of evidence cannot be read.
     """
     pages = {page.path: page for page in base.pages}
     translated: dict[str, dict[str, Text]] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 import kbtools
-from kbtools.checks import RULES
+from kbtools.checks.rules import RULES
 from kbtools.config import Config
 
 FOLDER = "reference"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from kbtools.config import Unreadable
+from kbtools.config import KbtoolsError
 
 BUNDLE = "pagefind"
 SETTINGS = (
@@ -53,7 +53,7 @@ def index(site: Path, addresses: Iterable[str] = ()) -> dict[str, int]:
     that was there is replaced by a whole one or not at all.
 
     Raises:
-        Unreadable: Pagefind is missing or fails, or what it wrote is not whole.
+        KbtoolsError: Pagefind is missing or fails, or what it wrote is not whole.
     """
     fresh = site / f".{BUNDLE}"
     shutil.rmtree(fresh, ignore_errors=True)
@@ -64,7 +64,7 @@ def index(site: Path, addresses: Iterable[str] = ()) -> dict[str, int]:
         if done.returncode:
             said = (done.stdout + done.stderr).strip()
             hint = f"\n{HINT}" if re.search("No module named|Could not find any", said) else ""
-            raise Unreadable(f"pagefind failed:\n{said}{hint}")
+            raise KbtoolsError(f"pagefind failed:\n{said}{hint}")
         found = check(fresh, addresses)
         shutil.rmtree(site / BUNDLE, ignore_errors=True)
         fresh.rename(site / BUNDLE)
@@ -77,14 +77,14 @@ def check(bundle: Path, addresses: Iterable[str] = ()) -> dict[str, int]:
     """Whether a bundle is whole; language → pages in it.
 
     Raises:
-        Unreadable: a file is missing or cut short, or one of `addresses` is not in it.
+        KbtoolsError: a file is missing or cut short, or one of `addresses` is not in it.
     """
     try:
         entry = msgspec.json.decode((bundle / "pagefind-entry.json").read_bytes(), type=Entry)
     except (OSError, msgspec.MsgspecError) as error:
-        raise Unreadable(f"the search index is not whole: {error}") from error
+        raise KbtoolsError(f"the search index is not whole: {error}") from error
     if not (bundle / "pagefind.js").is_file():
-        raise Unreadable("the search index is not whole: pagefind.js is not there")
+        raise KbtoolsError("the search index is not whole: pagefind.js is not there")
     found = {
         page.strip("/")
         for name, one in entry.languages.items()
@@ -92,7 +92,7 @@ def check(bundle: Path, addresses: Iterable[str] = ()) -> dict[str, int]:
     }
     lacking = sorted(one for one in addresses if one.strip("/") not in found)
     if lacking:
-        raise Unreadable(f"the search index is not whole: it lacks {', '.join(lacking[:5])}")
+        raise KbtoolsError(f"the search index is not whole: it lacks {', '.join(lacking[:5])}")
     return {name: one.page_count for name, one in entry.languages.items()}
 
 
@@ -112,7 +112,7 @@ def _pages(bundle: Path, name: str, language: Language) -> list[str]:
             _unpacked(bundle / "index" / f"{part}.pf_index")
     if len(pages) != language.page_count:
         count = f"{len(pages)} of {language.page_count} pages in {name}"
-        raise Unreadable(f"the search index is not whole: {count}")
+        raise KbtoolsError(f"the search index is not whole: {count}")
     return pages
 
 
@@ -120,7 +120,7 @@ def _decoded(file: Path) -> Fragment:
     try:
         return msgspec.json.decode(_unpacked(file), type=Fragment)
     except msgspec.MsgspecError as error:
-        raise Unreadable(f"the search index is not whole: {file.name}: {error}") from error
+        raise KbtoolsError(f"the search index is not whole: {file.name}: {error}") from error
 
 
 def _unpacked(file: Path) -> bytes:
@@ -128,7 +128,7 @@ def _unpacked(file: Path) -> bytes:
     try:
         content = unpacker.decompress(file.read_bytes())
     except (OSError, zlib.error) as error:
-        raise Unreadable(f"the search index is not whole: {error}") from error
+        raise KbtoolsError(f"the search index is not whole: {error}") from error
     if not unpacker.eof or not content.startswith(MAGIC):
-        raise Unreadable(f"the search index is not whole: {file.name} is cut short")
+        raise KbtoolsError(f"the search index is not whole: {file.name} is cut short")
     return content[len(MAGIC) :]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.running.executor import ZYGOTE, base_environment
 from kbtools.toolchains.model import Toolchain
 from kbtools.toolchains.model import describe as read_off
@@ -107,7 +107,7 @@ def declared(config: Config) -> dict[str, Declared]:
     """What `toolchains.toml` declares; nothing where there is none.
 
     Raises:
-        Unreadable: it is not TOML or tables are not as they should be; all of them are named.
+        KbtoolsError: it is not TOML or tables are not as they should be; all of them are named.
     """
     file = config.root / FILE
     try:
@@ -115,7 +115,7 @@ def declared(config: Config) -> dict[str, Declared]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{file}: {error}") from error
+        raise KbtoolsError(f"{file}: {error}") from error
     return decoded(text, str(file))
 
 
@@ -123,12 +123,12 @@ def decoded(text: str, file: str) -> dict[str, Declared]:
     """What the text of a `toolchains.toml` declares; `file` is its name in messages.
 
     Raises:
-        Unreadable: it is not TOML or tables are not as they should be; all of them are named.
+        KbtoolsError: it is not TOML or tables are not as they should be; all of them are named.
     """
     try:
         tables = msgspec.toml.decode(text, type=dict[str, Any])
     except msgspec.MsgspecError as error:
-        raise Unreadable(f"{file}: {error}") from error
+        raise KbtoolsError(f"{file}: {error}") from error
     found: dict[str, Declared] = {}
     problems: list[str] = []
     for name, table in tables.items():
@@ -136,7 +136,7 @@ def decoded(text: str, file: str) -> dict[str, Declared]:
         if not problems:
             found[name] = msgspec.convert(table, Declared)
     if problems:
-        raise Unreadable("\n".join(problems))
+        raise KbtoolsError("\n".join(problems))
     return found
 
 
@@ -237,7 +237,7 @@ def find(config: Config, word: str | None) -> Environment:
     """The environment that a word names; without one, the interpreter that runs kbtools.
 
     Raises:
-        Unreadable: it names none, or one that is not as declared on this machine.
+        KbtoolsError: it names none, or one that is not as declared on this machine.
     """
     if word is None:
         return Environment(config, sys.executable)
@@ -246,7 +246,7 @@ def find(config: Config, word: str | None) -> Environment:
     if os.access(word, os.X_OK) and Path(word).is_file():
         return Environment(config, str(Path(word).absolute()))
     names = ", ".join(declared(config)) or "none"
-    raise Unreadable(f"no toolchain `{word}`: neither in {FILE} ({names}) nor an interpreter")
+    raise KbtoolsError(f"no toolchain `{word}`: neither in {FILE} ({names}) nor an interpreter")
 
 
 def _interpreter(config: Config, name: str, one: Declared) -> str:
@@ -257,12 +257,12 @@ def _interpreter(config: Config, name: str, one: Declared) -> str:
     }.get(state(config, name, one))
     if why:
         step = f"kbtools toolchain sync {name}{one.about}"
-        raise Unreadable(f"toolchain {name} {why}; build it: {step}")
+        raise KbtoolsError(f"toolchain {name} {why}; build it: {step}")
     python = folder(config) / name / "bin" / "python"
     if not one.is_built:
         python = config.root / one.python
         if not (python.is_file() and os.access(python, os.X_OK)):
-            raise Unreadable(f"toolchain {name}: {python} is not an interpreter that can be run")
+            raise KbtoolsError(f"toolchain {name}: {python} is not an interpreter that can be run")
     return str(python)
 
 
@@ -320,7 +320,7 @@ def several(config: Config, words: str | None) -> tuple[list[Environment], list[
     `all` is every declared toolchain that is built on this machine.
 
     Raises:
-        Unreadable: a word names none, or names one that is not built.
+        KbtoolsError: a word names none, or names one that is not built.
     """
     if words != "all":
         parts = [part.strip() for part in (words or "").split(",") if part.strip()]
@@ -332,5 +332,5 @@ def several(config: Config, words: str | None) -> tuple[list[Environment], list[
         else:
             missing.append(name)
     if not here:
-        raise Unreadable("no toolchain is built here; see: kbtools toolchain list")
+        raise KbtoolsError("no toolchain is built here; see: kbtools toolchain list")
     return here, missing

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from kbtools.config import Unreadable
+from kbtools.config import KbtoolsError
 from kbtools.toolchains.declared import VERSION, Declared
 from kbtools.toolchains.hardlinks import size_of
 
@@ -86,7 +86,7 @@ def installers(python: str, root: Path, wanted: str | None) -> list[Installer]:
     """What can build an environment of a Python, the best first; `wanted` is `uv` or `pip`.
 
     Raises:
-        Unreadable: there is no such Python, or nothing that installs.
+        KbtoolsError: there is no such Python, or nothing that installs.
     """
     uv = shutil.which("uv", path=_beside_and_on_path()) if wanted != "pip" else None
     base = base_python(python, root)
@@ -118,9 +118,9 @@ def installers(python: str, root: Path, wanted: str | None) -> list[Installer]:
             )
         )
     if not found and not base:
-        raise Unreadable(f"no Python {python} on the PATH: install one, or uv, which brings it")
+        raise KbtoolsError(f"no Python {python} on the PATH: install one, or uv, which brings it")
     if not found:
-        raise Unreadable(f"there is no {wanted or 'uv, and no pip'} to install packages with")
+        raise KbtoolsError(f"there is no {wanted or 'uv, and no pip'} to install packages with")
     return found
 
 
@@ -128,12 +128,12 @@ def base_python(wanted: str, root: Path) -> str | None:
     """The interpreter that a version or a path stands for; None where no such version is here.
 
     Raises:
-        Unreadable: a path is no interpreter.
+        KbtoolsError: a path is no interpreter.
     """
     if not VERSION.fullmatch(wanted):
         path = root / wanted
         if not (path.is_file() and os.access(path, os.X_OK)):
-            raise Unreadable(f'{path} is no interpreter (a version is written as in "3.11")')
+            raise KbtoolsError(f'{path} is no interpreter (a version is written as in "3.11")')
         return str(path)
     if f"{platform.python_version()}.".startswith(f"{wanted}."):
         return str(getattr(sys, "_base_executable", sys.executable))

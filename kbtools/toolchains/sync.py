@@ -24,7 +24,7 @@ import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.running.executor import base_environment
 from kbtools.toolchains import declared
 from kbtools.toolchains.declared import FILE, Built, Declared
@@ -44,7 +44,7 @@ def sync(config: Config, name: str, tell: Tell, installer: str | None = None) ->
     `installer` is `uv` or `pip`; by default uv where there is one, and pip where uv fails.
 
     Raises:
-        Unreadable: it is not declared, the disk is too small, or it cannot be installed; then
+        KbtoolsError: it is not declared, the disk is too small, or it cannot be installed; then
             the environment that there was, if any, is as it was.
     """
     one = declaration(config, name)
@@ -57,36 +57,36 @@ def sync(config: Config, name: str, tell: Tell, installer: str | None = None) ->
             if there and declared.state(config, name, one) == "ready":
                 return there, False
             if (home / name).exists() and not (home / name).is_symlink():
-                raise Unreadable(f"{home / name} is in the way: it was not made by kbtools")
+                raise KbtoolsError(f"{home / name} is in the way: it was not made by kbtools")
             remove_leftovers(home, name)
             refuse_small_disk(home, name, one)
             tools = installers(one.python, config.root, installer)
             return _replace(home, name, one, tools, tell, lock), True
     except DiskFull as error:
         free = shutil.disk_usage(home).free / GB
-        raise Unreadable(
+        raise KbtoolsError(
             f"toolchain {name}: the disk is full ({home}: {free:.1f} GB free, it takes"
             f"{one.about or ' more'}); nothing of it was left there"
         ) from error
     except Failed as error:
         more = f"\n(all that the installer printed: {error.log})" if error.log else ""
-        raise Unreadable(f"toolchain {name}: {error}{more}") from error
+        raise KbtoolsError(f"toolchain {name}: {error}{more}") from error
     except OSError as error:
-        raise Unreadable(f"toolchain {name}: {error}") from error
+        raise KbtoolsError(f"toolchain {name}: {error}") from error
 
 
 def declaration(config: Config, name: str) -> Declared:
     """What `toolchains.toml` says of an environment that is built.
 
     Raises:
-        Unreadable: nothing, or it names an interpreter that is not ours to touch.
+        KbtoolsError: nothing, or it names an interpreter that is not ours to touch.
     """
     one = declared.known(config, name)
     if one is None:
         names = ", ".join(declared.declared(config)) or "none"
-        raise Unreadable(f"no toolchain `{name}` in {FILE} ({names})")
+        raise KbtoolsError(f"no toolchain `{name}` in {FILE} ({names})")
     if not one.is_built:
-        raise Unreadable(f"toolchain {name} is an interpreter of yours: {one.python}")
+        raise KbtoolsError(f"toolchain {name} is an interpreter of yours: {one.python}")
     return one
 
 
@@ -94,11 +94,11 @@ def refuse_small_disk(home: Path, name: str, one: Declared) -> None:
     """Stops a build that would not fit before anything is fetched.
 
     Raises:
-        Unreadable: there is less free than it takes.
+        KbtoolsError: there is less free than it takes.
     """
     free, need = shutil.disk_usage(home).free, one.size_gb * MARGIN * GB
     if free < need:
-        raise Unreadable(
+        raise KbtoolsError(
             f"toolchain {name}{one.about} takes about {need / GB:.1f} GB while it is built, and "
             f"{home} has {free / GB:.1f} GB free; make room (kbtools toolchain prune), or name a "
             f"folder on a larger disk in {declared.FOLDER}"
@@ -184,7 +184,7 @@ def check(place: Path, one: Declared) -> None:
     python = str(place / "bin" / "python")
     try:
         there = describe(python, (), base_environment(python))
-    except Unreadable as error:
+    except KbtoolsError as error:
         raise Failed(str(error)) from error
     version = {"python_version": ".".join(there.python.split(".")[:2])}
     for text in (*one.before, *one.packages):
@@ -216,7 +216,7 @@ def prune(home: Path, name: str, *, keep_whole: bool = False) -> int:
     """Removes an environment, and what killed syncs of it left; the bytes freed.
 
     Raises:
-        Unreadable: a sync of it is at work, or it cannot be removed.
+        KbtoolsError: a sync of it is at work, or it cannot be removed.
     """
     try:
         with locked(home, name, None):
@@ -224,9 +224,9 @@ def prune(home: Path, name: str, *, keep_whole: bool = False) -> int:
                 (home / name).unlink(missing_ok=True)
             return remove_leftovers(home, name)
     except BlockingIOError as error:
-        raise Unreadable(f"toolchain {name}: a sync of it is at work; left alone") from error
+        raise KbtoolsError(f"toolchain {name}: a sync of it is at work; left alone") from error
     except OSError as error:
-        raise Unreadable(f"toolchain {name}: {error}") from error
+        raise KbtoolsError(f"toolchain {name}: {error}") from error
 
 
 def remove_leftovers(home: Path, name: str) -> int:

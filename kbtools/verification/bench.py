@@ -13,10 +13,10 @@ import msgspec
 
 from kbtools import __version__
 from kbtools.articles.model import SUFFIX, Article, Role, Snippet
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import store
 from kbtools.evidence.store import Row
-from kbtools.evidence.verdicts import Expectation, Name, Verdict, expect, judge
+from kbtools.evidence.verdicts import Expectation, Verdict, VerdictName, expect, judge
 from kbtools.outcome import Outcome
 from kbtools.running import Run
 from kbtools.running.executor import REPRO, Sandbox
@@ -167,7 +167,7 @@ class Bench:
             fresh = True
             task, verdict, answer = self.confirm(task, run, started)
         result = Result(task, verdict, answer.outcome)
-        if verdict.name is Name.INCONCLUSIVE:
+        if verdict.name is VerdictName.INCONCLUSIVE:
             return result
         return self.written(result, self.row(task, answer.outcome, fresh))
 
@@ -191,10 +191,10 @@ class Bench:
                 why = str(gone)
                 continue
             if ill:
-                verdict = Verdict(Name.INCONCLUSIVE, f"this machine is unwell: {ill}")
+                verdict = Verdict(VerdictName.INCONCLUSIVE, f"this machine is unwell: {ill}")
             return task, verdict, answer
         message = f"{MACHINES} machines died before they could say if they are well: {why}"
-        return task, Verdict(Name.INCONCLUSIVE, message), answer
+        return task, Verdict(VerdictName.INCONCLUSIVE, message), answer
 
     def run_of(self, task: Task) -> Run:
         """What is run of a snippet."""
@@ -233,7 +233,7 @@ class Bench:
         """The row of an earlier run of the same code, helper and toolchain on this machine."""
         try:
             rows = store.read(self.config.memory, task.article.id)
-        except Unreadable:  # memory only ever saves a run: begin it anew
+        except KbtoolsError:  # memory only ever saves a run: begin it anew
             store.file_of(self.config.memory, task.article.id).unlink(missing_ok=True)
             return None
         identity, limit = task.toolchain.identity, self.limit(task.snippet)
@@ -271,7 +271,7 @@ class Bench:
         for folder in folders:
             try:
                 store.record(folder, result.task.article.id, row, locks)
-            except (OSError, Unreadable) as error:
+            except (OSError, KbtoolsError) as error:
                 troubles.append(f"not written: {error}")
         return msgspec.structs.replace(result, trouble="; ".join(troubles))
 

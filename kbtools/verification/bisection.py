@@ -14,7 +14,7 @@ import msgspec
 from packaging.version import Version
 
 from kbtools.articles.model import Article, Role, Snippet
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.evidence.verdicts import expect, fails_as_documented
 from kbtools.toolchains import declared, sync
 from kbtools.toolchains.installers import Tell
@@ -52,14 +52,14 @@ def releases(package: str) -> tuple[str, ...]:
     """The final releases of a package that the index has for this Python, old to new.
 
     Raises:
-        Unreadable: the index does not know it, or cannot be reached.
+        KbtoolsError: the index does not know it, or cannot be reached.
     """
     command = [sys.executable, "-m", "pip", "index", "versions", package]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     listed = re.search(r"Available versions: (.*)", done.stdout)
     if not listed:
         said = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1]
-        raise Unreadable(f"no versions of {package}: {said}")
+        raise KbtoolsError(f"no versions of {package}: {said}")
     versions = [Version(word.strip()) for word in listed[1].split(",")]
     return tuple(str(one) for one in sorted(versions) if not one.is_prerelease)
 
@@ -68,7 +68,7 @@ def between(versions: Iterable[str], first: str | None, last: str | None) -> tup
     """The versions from `first` to `last`, both included.
 
     Raises:
-        Unreadable: fewer than two are left.
+        KbtoolsError: fewer than two are left.
     """
     chosen = tuple(
         one
@@ -77,7 +77,7 @@ def between(versions: Iterable[str], first: str | None, last: str | None) -> tup
         and (last is None or Version(one) <= Version(last))
     )
     if len(chosen) < 2:
-        raise Unreadable(f"nothing to search between: {', '.join(chosen) or 'no version'}")
+        raise KbtoolsError(f"nothing to search between: {', '.join(chosen) or 'no version'}")
     return chosen
 
 
@@ -128,14 +128,14 @@ def model(config: Config, package: str, like: str | None) -> str:
     """The declared toolchain to derive others from: `like`, or the smallest with that package.
 
     Raises:
-        Unreadable: there is none.
+        KbtoolsError: there is none.
     """
     tables = declared.declared(config)
     able = [name for name, one in tables.items() if package in declared.pinned(one)]
     if like is not None and like not in able:
-        raise Unreadable(f"no toolchain `{like}` that pins {package}; there are: {able}")
+        raise KbtoolsError(f"no toolchain `{like}` that pins {package}; there are: {able}")
     if not able:
-        raise Unreadable(f"no toolchain in {declared.FILE} has a package `{package}`")
+        raise KbtoolsError(f"no toolchain in {declared.FILE} has a package `{package}`")
     return like or min(able, key=lambda name: tables[name].size_gb)
 
 
@@ -143,14 +143,14 @@ def chosen(article: Article, word: str) -> Snippet:
     """The snippet to bisect with: the one that a word like `KB0002/r1` names, or the first repro.
 
     Raises:
-        Unreadable: there is no such repro.
+        KbtoolsError: there is no such repro.
     """
     wanted = word.partition("/")[2]
     repros = [one for one in article.snippets if one.role is Role.REPRO and not one.gpus]
     found = [one for one in repros if one.id == wanted or not wanted]
     if not found:
         there = ", ".join(one.name for one in repros) or "none"
-        raise Unreadable(f"no repro `{word}` that needs no GPU; there are: {there}")
+        raise KbtoolsError(f"no repro `{word}` that needs no GPU; there are: {there}")
     return found[0]
 
 
@@ -169,7 +169,7 @@ def attempt(
         options = Options(jobs=1, record=True)
         engine = partial(Here(config).engine, where)
         [result] = Bench(config, [task], options, engine).verify()
-    except Unreadable as error:
+    except KbtoolsError as error:
         return Step(version, "neither", str(error).splitlines()[0], None)
     finally:
         if not (keep or was_there):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from markupsafe import Markup, escape
 
 from kbtools.articles import links
+from kbtools.articles.links import slug
 from kbtools.articles.model import Snippet
 from kbtools.articles.parsing import Fence, Heading, Page
-from kbtools.articles.scaffold import slug
 from kbtools.articles.translations import is_behind
 from kbtools.evidence.board import Cell
 from kbtools.site.model import Entry, download_path, issue_path

@@ -8,7 +8,7 @@ import msgspec
 
 from kbtools.evidence.board import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
 from kbtools.evidence.state import Seen
-from kbtools.evidence.verdicts import GREEN, RED, Name
+from kbtools.evidence.verdicts import GREEN, RED, VerdictName
 from kbtools.site.model import Entry, logs_path
 from kbtools.site.pages.frame import Frame
 from kbtools.toolchains.model import Toolchain
@@ -23,7 +23,7 @@ KINDS = {
     OTHER: "other",
 }
 SIGNS = (CONTRADICTED, FAILS, WORKS, OTHER)
-FAILED = (Name.REPRODUCED, Name.NO_HELP)
+FAILED = (VerdictName.REPRODUCED, VerdictName.NO_HELP)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Mark(msgspec.Struct, frozen=True):
     """What stands above or before it."""
 
 
-def sign_of(name: Name) -> str:
+def sign_of(name: VerdictName) -> str:
     """✗ where it failed as documented, ✓ where it passed as claimed, ! where a claim is red."""
     if name in RED:
         return CONTRADICTED
@@ -78,7 +78,7 @@ def telling(entry: Entry, found: Cell, toolchain: Toolchain) -> Seen | None:
 
 def counted(frame: Frame, found: Iterable[Seen]) -> list[Mark]:
     """What was seen of a snippet, each verdict once, with how often."""
-    times: dict[Name, int] = {}
+    times: dict[VerdictName, int] = {}
     for one in found:
         times[one.verdict.name] = times.get(one.verdict.name, 0) + 1
     return [

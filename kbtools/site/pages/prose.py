@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 
 from markupsafe import escape
 
-from kbtools.articles.links import upstream_url
+from kbtools.articles.links import slug, upstream_url
 from kbtools.articles.parsing import Fence, Page
-from kbtools.articles.scaffold import slug
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import visible
 

@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
+from kbtools.articles.links import slug
 from kbtools.articles.model import Role, Snippet
 from kbtools.articles.parsing import Page
-from kbtools.articles.scaffold import slug
 from kbtools.site.rendering import LONG, cut
 
 SHELL = ("bash", "sh", "shell", "console")

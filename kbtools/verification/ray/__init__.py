@@ -9,7 +9,7 @@ import os
 import secrets
 from importlib.util import find_spec
 
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.verification.machines import Ground
 
 LOOPBACK = ("127.0.0.1:", "localhost:")
@@ -19,13 +19,13 @@ def ground(config: Config, on: str) -> Ground:
     """The cluster that `--on` names; plain `ray` is one of this machine alone, gone afterwards.
 
     Raises:
-        Unreadable: the word names none, or Ray is not installed.
+        KbtoolsError: the word names none, or Ray is not installed.
     """
     scheme, colon, address = on.partition("://")
     if scheme != "ray" or (colon and not address):
-        raise Unreadable(f"--on {on}: no engine of that name; there is: ray, ray://ADDRESS")
+        raise KbtoolsError(f"--on {on}: no engine of that name; there is: ray, ray://ADDRESS")
     if find_spec("ray") is None:
-        raise Unreadable("--on ray: Ray is not installed; next: pip install 'kbtools[ray]'")
+        raise KbtoolsError("--on ray: Ray is not installed; next: pip install 'kbtools[ray]'")
     # read when Ray is imported
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if not address or address.startswith(LOOPBACK):

@@ -16,7 +16,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 import kbtools
-from kbtools.config import Config, Unreadable
+from kbtools.config import Config, KbtoolsError
 from kbtools.toolchains import declared
 from kbtools.toolchains.declared import Environment
 from kbtools.toolchains.model import Toolchain
@@ -65,7 +65,7 @@ class Fleet:
         except (OSError, RuntimeError, ValueError, ImportError, RayError) as error:
             self.__exit__(None, None, None)
             where = f"no Ray cluster at {self.address}" if self.address else "Ray does not start"
-            raise Unreadable(f"{where}: {error}") from error
+            raise KbtoolsError(f"{where}: {error}") from error
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -132,20 +132,20 @@ class Fleet:
         """Asks a machine what an environment there holds.
 
         Raises:
-            Unreadable: it is not there.
+            KbtoolsError: it is not there.
         """
         assert isinstance(place, Place)
         task = ray.remote(describe).options(num_cpus=0, resources=self._resources(place))
         try:
             said: Toolchain = ray.get(task.remote(self._order(place)), timeout=PATIENCE)
         except RayTaskError as error:
-            if isinstance(error.cause, Unreadable):
-                raise Unreadable(f"on the cluster: {error.cause}") from error
-            raise Unreadable(f"the cluster cannot run kbtools: {error.cause!r}") from error
+            if isinstance(error.cause, KbtoolsError):
+                raise KbtoolsError(f"on the cluster: {error.cause}") from error
+            raise KbtoolsError(f"the cluster cannot run kbtools: {error.cause!r}") from error
         except GetTimeoutError as error:
-            raise Unreadable(f"no machine of the cluster has come for {place}") from error
+            raise KbtoolsError(f"no machine of the cluster has come for {place}") from error
         except RayError as error:
-            raise Unreadable(f"the cluster cannot run kbtools: {error}") from error
+            raise KbtoolsError(f"the cluster cannot run kbtools: {error}") from error
         return said
 
     def engine(self, place: Environment, wanted: Wanted) -> Engine:

@@ -13,7 +13,7 @@ import msgspec
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from kbtools.config import Unreadable
+from kbtools.config import KbtoolsError
 from kbtools.outcome import Outcome
 from kbtools.running import Run
 from kbtools.running.executor import ZygoteFailed
@@ -277,7 +277,7 @@ class Crew:
             self._failures += 1
             # a machine without the toolchain will not have it a moment later; one that died may
             # have been the only one that was ill
-            if isinstance(cause, Unreadable) or self._failures >= TRIES:
+            if isinstance(cause, KbtoolsError) or self._failures >= TRIES:
                 self.trouble = f"no worker can be had: {_first_line(cause)}"
             self.engine.changed.notify_all()
 

@@ -43,7 +43,7 @@ def found(order: Order) -> Environment:
     """The environment on this machine.
 
     Raises:
-        Unreadable: it is not here, or not as it is declared.
+        KbtoolsError: it is not here, or not as it is declared.
     """
     if order.folder:
         os.environ.setdefault(environments.FOLDER, order.folder)
@@ -77,7 +77,7 @@ class Worker:
         """Finds the toolchain and makes room for runs.
 
         Raises:
-            Unreadable: the toolchain is not here.
+            KbtoolsError: the toolchain is not here.
         """
         place = found(self.order)
         self.executor = Executor(

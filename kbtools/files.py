@@ -1,0 +1,30 @@
+"""Writing a file so that a reader, a crash or a full disk never sees half of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Writes a temporary file beside `file`, then renames it into place.
+
+    Two processes may do so at once: each has a temporary file of its own. The content is on the
+    disk before the rename, so that a power cut leaves the old file or the new one.
+
+    Raises:
+        OSError: it could not be written; what was there still is.
+    """
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(0o644)  # mkstemp allows the owner alone; a report or a row is for everyone
+        temporary.replace(file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
