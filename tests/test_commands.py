@@ -19,7 +19,7 @@ from examples import lay_out, record_failure
 
 from kbtools import config
 from kbtools.articles import scaffold
-from kbtools.articles.parsing import read
+from kbtools.articles.parsing import read_page
 from kbtools.checks.rules import RULES
 from kbtools.cli import main
 from kbtools.toolchains.model import Toolchain
@@ -156,7 +156,7 @@ def test_another_form(base: Path) -> None:
     file.write_text(text.replace("[run]", '\ncomponents = ["left", "right"]\n\n[run]'), "utf-8")
     (base / "kb" / "ABC0001-division-by-zero.md").unlink()
     printed = said(base, "new", "another").split("\n")[0]
-    found = read(base / printed, config.find(base))
+    found = read_page(base / printed, config.find(base))
     assert [one.text for one in found.headings] == [
         *("Symptom", "症状", "Who is affected", "Best practice")
     ]
@@ -338,7 +338,7 @@ def test_rules() -> None:
 
 def matter_of(file: Path, root: Path) -> Any:
     """The front matter of a file as JSON would hold it."""
-    return json.loads(json.dumps(read(file, config.find(root)).matter, default=str))
+    return json.loads(json.dumps(read_page(file, config.find(root)).matter, default=str))
 
 
 def test_schema_of_this_knowledge_base() -> None:

@@ -36,7 +36,7 @@ ONE = FrontMatter(
 )
 def test_reference(text: str, expected: str | None) -> None:
     """A thread is named by its short form or by any address of its page."""
-    assert links.reference(text) == expected
+    assert links.parse_reference(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_article_id(text: str, expected: str | None) -> None:
 
 def test_both_ways() -> None:
     """From a thread to its articles, whatever the case of its letters, and back."""
-    assert links.about("FLA-org/flash-linear-attention#97", [ONE]) == (ONE,)
-    assert links.about("fla-org/flash-linear-attention#9", [ONE]) == ()
+    assert links.articles_citing("FLA-org/flash-linear-attention#97", [ONE]) == (ONE,)
+    assert links.articles_citing("fla-org/flash-linear-attention#9", [ONE]) == ()
     thread = ONE.upstream[0].reference
     assert links.upstream_url(thread).endswith("fla-org/flash-linear-attention/issues/97")
     assert links.thread_path(thread) == "issues/fla-org/flash-linear-attention/97/"
@@ -77,7 +77,7 @@ def test_published_addresses_only_grow(base: Base) -> None:
     assert "1 address added" in base.kbtools("link", "--publish").out
     assert "0 addresses added" in base.kbtools("link", "--publish").out
     assert base.kbtools("check").code == 0
-    file = base.root / links.LOCK
+    file = base.root / links.PUBLISHED
     file.write_text(file.read_text("utf-8") + "KB0009/\n", "utf-8")
     checked = base.kbtools("check")
     assert checked.code == 1

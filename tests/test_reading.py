@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kbtools.articles.decoding import affected_key, snippets
+from kbtools.articles.decoding import decode_snippets, parse_affected
 from kbtools.articles.model import Snippet
-from kbtools.articles.parsing import Fence, Page, read, take_apart
+from kbtools.articles.parsing import Fence, Page, parse_page, read_page
 from kbtools.config import Config, KbtoolsError, decode
 
 CONFIG: Config = decode('[knowledge-base]\nname = "a"\nprefix = "KB"\n', Path())
@@ -17,7 +17,7 @@ HEAD = "---\nid: KB0001\n---\n"
 
 def page(text: str) -> Page:
     """A page with front matter of three lines and this text."""
-    return take_apart(HEAD + text, "kb/KB0001-a.md", CONFIG)
+    return parse_page(HEAD + text, "kb/KB0001-a.md", CONFIG)
 
 
 def fence(text: str) -> Fence:
@@ -28,7 +28,7 @@ def fence(text: str) -> Fence:
 
 def snippet(text: str) -> Snippet:
     """The only snippet of a text."""
-    [found] = snippets(page(text), "KB0001")
+    [found] = decode_snippets(page(text), "KB0001")
     return found
 
 
@@ -149,7 +149,7 @@ def test_ids() -> None:
     """A snippet without an id is named for its role and its number among those of the role."""
     infos = ("python repro", "bash fix", "python repro id=x", "python repro")
     text = "".join(f"```{info}\n```\n" for info in infos)
-    assert [one.name for one in snippets(page(text), "KB0001")] == [
+    assert [one.name for one in decode_snippets(page(text), "KB0001")] == [
         *("KB0001/repro1", "KB0001/fix1", "KB0001/x", "KB0001/repro3")
     ]
 
@@ -184,7 +184,7 @@ c = b
 
 def test_after() -> None:
     """A snippet that continues others is one file with them, every line at its own number."""
-    _, _, last = snippets(page(AFTER), "KB0001")
+    _, _, last = decode_snippets(page(AFTER), "KB0001")
     assert [one.id for one in last.before] == ["r0", "f1"]
     lines = last.source.splitlines()
     assert {i: line for i, line in enumerate(lines, 1) if line} == {
@@ -196,7 +196,7 @@ def test_after() -> None:
 
 def digest(text: str) -> str:
     """The digest of the last snippet of a text."""
-    return snippets(page(text), "KB0001")[-1].digest
+    return decode_snippets(page(text), "KB0001")[-1].digest
 
 
 ONE = '```python repro id=r1 env="A=1" tool="strace -f"\nx = 1\n```\n'
@@ -259,13 +259,13 @@ def test_bytes_of_a_file(tmp_path: Path) -> None:
     """A byte order mark and CRLF are no part of the text; what is not UTF-8 cannot be read."""
     file = tmp_path / "KB0001-a.md"
     file.write_bytes(b"\xef\xbb\xbf---\r\nid: KB0001\r\n---\r\n\r\n```python repro\r\nx\r\n```\r\n")
-    found = read(file, CONFIG)
+    found = read_page(file, CONFIG)
     assert found.matter == {"id": "KB0001"}
     assert found.broken == ()
     assert [(one.line, one.code) for one in found.fences] == [(5, "x\n")]
     file.write_bytes(b"---\nid: \xff\n---\n")
     with pytest.raises(KbtoolsError, match=r"KB0001-a\.md.*utf-8"):
-        read(file, CONFIG)
+        read_page(file, CONFIG)
 
 
 MATTER = """\
@@ -285,7 +285,7 @@ signatures:
 
 def test_lines_of_keys() -> None:
     """The line of every key is known, nested ones and those of flow style too."""
-    found = take_apart(MATTER, "kb/KB0001-a.md", CONFIG)
+    found = parse_page(MATTER, "kb/KB0001-a.md", CONFIG)
     wanted = {
         "id": 3,
         "signatures": 4,
@@ -318,7 +318,7 @@ def test_lines_of_keys() -> None:
 )
 def test_front_matter_that_is_none(matter: str, line: int) -> None:
     """Front matter that cannot be a mapping of keys to values is broken, and says on which line."""
-    found = take_apart(f"---\n{matter}\n---\n", "kb/KB0001-a.md", CONFIG)
+    found = parse_page(f"---\n{matter}\n---\n", "kb/KB0001-a.md", CONFIG)
     assert found.broken
     assert found.broken[0].line == line
 
@@ -333,7 +333,7 @@ def test_what_must_not_be_there() -> None:
     """Conditions joined by `;`: ranges, and what must not be there."""
     said = "torch>=2.7,<2.8; nvidia-cuda-runtime-cu12 absent ; python ~= 3.11"
     wanted = {"torch": ">=2.7,<2.8", "nvidia-cuda-runtime-cu12": "absent", "python": "~= 3.11"}
-    assert affected_key(said) == (wanted,)
+    assert parse_affected(said) == (wanted,)
     for wrong in ("torchabsent", "torch", "absent", "torch absent 2"):
         with pytest.raises(ValueError, match="is not a name and a version"):
-            affected_key(wrong)
+            parse_affected(wrong)

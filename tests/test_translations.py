@@ -41,7 +41,7 @@ it fails
 
 def page(text: str) -> Page:
     """That text as the file of an article."""
-    return parsing.take_apart(text, "kb/KB0001-it-fails.md", config.find(PROBLEMS))
+    return parsing.parse_page(text, "kb/KB0001-it-fails.md", config.find(PROBLEMS))
 
 
 @pytest.mark.parametrize(

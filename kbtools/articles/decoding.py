@@ -24,11 +24,11 @@ from kbtools.articles.model import (
     Snippet,
     Translation,
 )
-from kbtools.articles.parsing import ROLES, Fence, Page, Wrong
+from kbtools.articles.parsing import ROLES, Fence, InvalidValue, Page
 
 
 @cache
-def fields(form: type[msgspec.Struct]) -> dict[str, typing.Any]:
+def field_types(form: type[msgspec.Struct]) -> dict[str, typing.Any]:
     """Name → type of the fields of a form, asked only once: that takes longer than an article."""
     return typing.get_type_hints(form, include_extras=True)
 
@@ -42,7 +42,7 @@ def convert(
     """
     values: dict[str, object] = {}
     wrong: list[tuple[str, str]] = []
-    for name, kind in fields(form).items():
+    for name, kind in field_types(form).items():
         if name in raw:
             try:
                 values[name] = msgspec.convert(raw[name], kind, strict=strict)
@@ -77,18 +77,18 @@ def _errors(value: object, kind: typing.Any, strict: bool) -> Iterator[tuple[str
             yield at.rstrip("`"), why
 
 
-def front_matter(page: Page) -> tuple[dict[str, object], tuple[Wrong, ...]]:
+def decode_front_matter(page: Page) -> tuple[dict[str, object], tuple[InvalidValue, ...]]:
     """The typed values of a page's front matter, and those that will not do."""
     values, wrong = convert(page.matter, Translation if page.translates else FrontMatter)
-    return values, tuple(Wrong(key, why, page.line_of(key)) for key, why in wrong)
+    return values, tuple(InvalidValue(key, why, page.line_of(key)) for key, why in wrong)
 
 
-def fence_keys(fence: Fence) -> tuple[Keys, tuple[Wrong, ...]]:
+def decode_fence_keys(fence: Fence) -> tuple[Keys, tuple[InvalidValue, ...]]:
     """The typed keys of a fence, and those that will not do."""
     raw: dict[str, object] = dict(fence.keys)
     values, wrong = convert(raw, Keys, strict=False)
     return Keys(**typing.cast("dict[str, typing.Any]", values)), tuple(
-        Wrong(key, why, fence.line) for key, why in wrong
+        InvalidValue(key, why, fence.line) for key, why in wrong
     )
 
 
@@ -101,7 +101,7 @@ def snippet_id(fence: Fence, keys: Keys, counts: Counter[str]) -> str:
 CONDITION = re.compile(rf"^\s*([A-Za-z][\w.-]*?)(?:\s*((?:[<>=!~]=?|===).*)|\s+({ABSENT})\s*)$")
 
 
-def affected_key(text: str) -> Affected:
+def parse_affected(text: str) -> Affected:
     """What a fence's `affected="…"` says: `always`, or conditions joined by `;`.
 
     A condition is a name and a range, or a name and `absent`.
@@ -122,7 +122,7 @@ def affected_key(text: str) -> Affected:
     return (conditions,)
 
 
-def environment_key(text: str) -> dict[str, str]:
+def parse_environment(text: str) -> dict[str, str]:
     """What a fence's `env="K=V …"` says.
 
     Raises:
@@ -137,31 +137,33 @@ def environment_key(text: str) -> dict[str, str]:
     return variables
 
 
-def article(page: Page) -> Article:
+def decode_article(page: Page) -> Article:
     """The article of a page in which no rule of `kbtools.checks.pages` finds a problem.
 
     Raises:
         ValueError, TypeError: it has one.
     """
-    values, _ = front_matter(page)
+    values, _ = decode_front_matter(page)
     matter = FrontMatter(**typing.cast("dict[str, typing.Any]", values))
     return Article(
         matter=matter,
         path=page.path,
         language=page.language,
-        snippets=snippets(page, matter.id, matter.affected or ALWAYS),
+        snippets=decode_snippets(page, matter.id, matter.affected or ALWAYS),
         body=page.body,
     )
 
 
-def snippets(page: Page, article_id: str, affected: Affected = ALWAYS) -> tuple[Snippet, ...]:
+def decode_snippets(
+    page: Page, article_id: str, affected: Affected = ALWAYS
+) -> tuple[Snippet, ...]:
     """The snippets of a page, in order, each joined with those it continues."""
     made: dict[str, Snippet] = {}
     counts: Counter[str] = Counter()
     for fence in page.fences:
         if not fence.runs or fence.role not in ROLES or fence.language not in LANGUAGES:
             continue
-        keys, _ = fence_keys(fence)
+        keys, _ = decode_fence_keys(fence)
         before = made.get(keys.after) if keys.after else None
         snippet = Snippet(
             article=article_id,
@@ -171,8 +173,8 @@ def snippets(page: Page, article_id: str, affected: Affected = ALWAYS) -> tuple[
             code=fence.code,
             place=page.place(fence.line + 1),
             keys=keys,
-            affected=affected_key(keys.affected) if keys.affected else affected,
-            env=environment_key(keys.env) if keys.env else {},
+            affected=parse_affected(keys.affected) if keys.affected else affected,
+            env=parse_environment(keys.env) if keys.env else {},
             before=(*before.before, before) if before else (),
         )
         made[snippet.id] = snippet

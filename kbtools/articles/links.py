@@ -14,7 +14,7 @@ from kbtools.articles.model import FrontMatter
 from kbtools.config import Config
 from kbtools.files import write_whole
 
-LOCK = "published.txt"
+PUBLISHED = "published.txt"
 HEAD = "# Every address ever published, kept for ever; written by: kbtools link --publish"
 
 _REFERENCE = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:#([1-9]\d*)|@([0-9a-f]{7,40}))")
@@ -70,7 +70,7 @@ def upstream_url(reference: str) -> str:
     return f"https://github.com/{found[1]}/{where}"
 
 
-def reference(text: str) -> str | None:
+def parse_reference(text: str) -> str | None:
     """The upstream reference that a text is: `owner/repo#12`, or the address of its page."""
     text = text.strip()
     if _REFERENCE.fullmatch(text):
@@ -92,7 +92,7 @@ def article_id(text: str, config: Config) -> str | None:
     return None
 
 
-def about(reference: str, matters: Iterable[FrontMatter]) -> tuple[FrontMatter, ...]:
+def articles_citing(reference: str, matters: Iterable[FrontMatter]) -> tuple[FrontMatter, ...]:
     """The articles that name an upstream thread or commit, however its letters are cased."""
     wanted = reference.casefold()
     return tuple(
@@ -127,7 +127,7 @@ def reply(one: Titled, site: str, name: str, seen: str = "") -> str:
     )
 
 
-def published(
+def permanent_addresses(
     matters: Iterable[FrontMatter], translated: Iterable[tuple[str, str]]
 ) -> Iterator[str]:
     """Every address below the site's root that is promised to stay, for these articles.
@@ -142,22 +142,22 @@ def published(
         yield path(article, language)
 
 
-def locked(config: Config) -> dict[str, int]:
+def published_addresses(config: Config) -> dict[str, int]:
     """The addresses that were ever published, and the line each stands on; none without a file."""
     try:
-        text = (config.root / LOCK).read_text("utf-8")
+        text = (config.root / PUBLISHED).read_text("utf-8")
     except FileNotFoundError:
         return {}
     lines = enumerate(text.splitlines(), 1)
     return {line: number for number, line in lines if line and not line.startswith("#")}
 
 
-def lock(addresses: Iterable[str], config: Config) -> tuple[str, ...]:
+def publish(addresses: Iterable[str], config: Config) -> tuple[str, ...]:
     """Adds addresses to the list of the published ones; those that are new. None is removed."""
-    known = set(locked(config))
+    known = set(published_addresses(config))
     new = sorted(set(addresses) - known)
     if new:
-        file = config.root / LOCK
+        file = config.root / PUBLISHED
         write_whole(file, ("\n".join((HEAD, *sorted(known | {*new}))) + "\n").encode())
     return tuple(new)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -138,6 +139,8 @@ class Translation(msgspec.Struct, frozen=True):
     """The edition of the original's words that it was made from: `translations.edition`."""
 
 
+USES_HELPER = re.compile(r"\bkbtools\.repro\b|\bfrom kbtools import\b.*\brepro\b")
+
 EXIT = r"exit:([1-9]\d?|1\d\d|2[0-4]\d|25[0-5])"
 FAILS = rf"^(signature|timeout|SIG[A-Z0-9]+|{EXIT}|[A-Z]\w*)$"
 """What a fence's `fails` may be: the last is the name of an exception."""
@@ -203,6 +206,11 @@ class Snippet(msgspec.Struct, frozen=True):
             lines += [""] * (part.place.line - 1 - len(lines))
             lines += part.code.removesuffix("\n").split("\n")  # only newlines end a line
         return "\n".join(lines) + "\n"
+
+    @property
+    def uses_helper(self) -> bool:
+        """Whether its code names `kbtools.repro`: its evidence then depends on that module, too."""
+        return USES_HELPER.search(self.source) is not None
 
     @property
     def digest(self) -> str:

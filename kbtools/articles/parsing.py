@@ -27,7 +27,7 @@ _blocks = MarkdownIt("commonmark")
 _blocks.core.ruler.enableOnly(["normalize", "block"])
 
 
-class Wrong(msgspec.Struct, frozen=True):
+class InvalidValue(msgspec.Struct, frozen=True):
     """A value that its type refuses: the key, why, and the line."""
 
     key: str
@@ -88,7 +88,7 @@ class Page(msgspec.Struct, frozen=True):
     matter: dict[str, object]
     matter_lines: dict[str, int]
     """Line of every key of the front matter, as in `title` or `signatures[0].regex`."""
-    broken: tuple[Wrong, ...]
+    broken: tuple[InvalidValue, ...]
     """What keeps the front matter from being read at all."""
     fences: tuple[Fence, ...]
     headings: tuple[Heading, ...]
@@ -129,7 +129,7 @@ class Page(msgspec.Struct, frozen=True):
         return Path(self.path).name.count(".") > 1
 
 
-def read(path: Path, config: Config) -> Page:
+def read_page(path: Path, config: Config) -> Page:
     """Takes a file apart.
 
     Raises:
@@ -139,10 +139,10 @@ def read(path: Path, config: Config) -> Page:
         text = path.read_text("utf-8-sig")  # a byte order mark is no part of the text
     except (OSError, UnicodeDecodeError) as error:
         raise KbtoolsError(f"{path}: {error}") from error
-    return take_apart(text, _shown(path, config.root), config)
+    return parse_page(text, _relative_path(path, config.root), config)
 
 
-def _shown(path: Path, root: Path) -> str:
+def _relative_path(path: Path, root: Path) -> str:
     """A path relative to the root of the knowledge base, if it is below it."""
     if path.is_relative_to(root) and ".." not in path.parts:
         return path.relative_to(root).as_posix()
@@ -152,7 +152,7 @@ def _shown(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
-def take_apart(text: str, path: str, config: Config) -> Page:
+def parse_page(text: str, path: str, config: Config) -> Page:
     """Takes the text of a file apart; `path` is what its places will say."""
     lines = tuple(text.replace("\r\n", "\n").removesuffix("\n").split("\n"))
     matter, matter_lines, broken, end = _front_matter(lines)
@@ -178,17 +178,17 @@ def take_apart(text: str, path: str, config: Config) -> Page:
 
 def _front_matter(
     lines: tuple[str, ...],
-) -> tuple[dict[str, object], dict[str, int], tuple[Wrong, ...], int]:
+) -> tuple[dict[str, object], dict[str, int], tuple[InvalidValue, ...], int]:
     """The mapping, the line of each key, what is broken, and how many lines it takes."""
     if lines[0].rstrip() != "---":
         why = "the file does not begin with front matter (a line `---`)"
-        return {}, {}, (Wrong("", why, 1),), 0
+        return {}, {}, (InvalidValue("", why, 1),), 0
     end = next((i for i, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
     if end is None:
-        return {}, {}, (Wrong("", "the front matter is never closed with `---`", 1),), 1
+        return {}, {}, (InvalidValue("", "the front matter is never closed with `---`", 1),), 1
     text = "\n" + "\n".join(lines[1:end])
     places: dict[str, int] = {}
-    broken: list[Wrong] = []
+    broken: list[InvalidValue] = []
     try:
         loader = Loader(text)
         node = loader.get_single_node()  # read once, for its places and for its values
@@ -198,30 +198,32 @@ def _front_matter(
         # ValueError: a day such as 2026-02-30; RecursionError: an alias of what it stands in
         return {}, places, (_not_yaml(error, text),), end + 1
     if not isinstance(value, dict):
-        broken.append(Wrong("", "the front matter is not a mapping of keys to values", 1))
+        broken.append(InvalidValue("", "the front matter is not a mapping of keys to values", 1))
         value = {}
     return {str(key): item for key, item in value.items()}, places, tuple(broken), end + 1
 
 
-def _not_yaml(error: Exception, text: str) -> Wrong:
+def _not_yaml(error: Exception, text: str) -> InvalidValue:
     mark = getattr(error, "problem_mark", None)
     if mark:
-        return Wrong("", f"not YAML: {getattr(error, 'problem', error)}", mark.line + 1)
+        return InvalidValue("", f"not YAML: {getattr(error, 'problem', error)}", mark.line + 1)
     found = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if found:
         why = f"not YAML: the character U+{ord(found[0]):04X}"
-        return Wrong("", why, text.count("\n", 0, found.start()) + 1)
-    return Wrong("", f"not YAML: {error}", 1)
+        return InvalidValue("", why, text.count("\n", 0, found.start()) + 1)
+    return InvalidValue("", f"not YAML: {error}", 1)
 
 
-def _walk(node: yaml.Node | None, at: str, places: dict[str, int], broken: list[Wrong]) -> None:
+def _walk(
+    node: yaml.Node | None, at: str, places: dict[str, int], broken: list[InvalidValue]
+) -> None:
     """Notes the line of every key, and every key that is there twice."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = f"{at}.{key.value}".lstrip(".")
             line = key.start_mark.line + 1
             if name in places:
-                broken.append(Wrong(name, f"`{key.value}` is there twice", line))
+                broken.append(InvalidValue(name, f"`{key.value}` is there twice", line))
             places[name] = line
             _walk(value, name, places, broken)
     elif isinstance(node, yaml.SequenceNode):

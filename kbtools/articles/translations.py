@@ -12,7 +12,7 @@ from kbtools.articles.model import EDITION, Place
 from kbtools.articles.parsing import Page
 
 
-class Behind(msgspec.Struct, frozen=True):
+class OutdatedTranslation(msgspec.Struct, frozen=True):
     """A translation whose original has been worded anew since."""
 
     place: Place
@@ -32,17 +32,19 @@ def edition(page: Page) -> str:
     return hashlib.sha256(" ".join(" ".join(words).split()).encode()).hexdigest()[:12]
 
 
-def is_behind(translation: Page, original: Page) -> bool:
+def is_outdated(translation: Page, original: Page) -> bool:
     """Whether the original was worded anew after it was translated."""
     return translation.matter.get("follows") != edition(original)
 
 
-def behind(pages: Iterable[Page]) -> Iterator[Behind]:
+def outdated_translations(pages: Iterable[Page]) -> Iterator[OutdatedTranslation]:
     """The translations among these pages whose original, among them as well, has moved on."""
     every = list(pages)
     originals = {str(page.matter.get("id")): page for page in every if not page.translates}
     for page in every:
         original = originals.get(str(page.matter.get("id")))
         named = re.fullmatch(EDITION, str(page.matter.get("follows")))
-        if page.translates and original and named and is_behind(page, original):
-            yield Behind(page.place(page.line_of("follows")), edition(original), original.path)
+        if page.translates and original and named and is_outdated(page, original):
+            yield OutdatedTranslation(
+                page.place(page.line_of("follows")), edition(original), original.path
+            )

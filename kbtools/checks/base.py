@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from kbtools.articles.decoding import article
+from kbtools.articles.decoding import decode_article
 from kbtools.articles.model import Article, Problem
-from kbtools.articles.parsing import Page, read
+from kbtools.articles.parsing import Page, read_page
 from kbtools.checks.articles import FATAL, may_be_exempt
 from kbtools.checks.rules import ARTICLE_RULES, BASE_RULES, PAGE_RULES, SIGNATURE_RULES
 from kbtools.config import Config
@@ -43,11 +43,11 @@ def load_base(config: Config, paths: Iterable[Path] | None = None) -> Base:
         KbtoolsError: a file is not there or not text.
     """
     files = sorted(config.articles.glob("*.md")) if paths is None else list(paths)
-    taken = tuple(read(file, config) for file in files)
+    taken = tuple(read_page(file, config) for file in files)
     problems = [p for page in taken for rule in PAGE_RULES for p in rule.problems(page, config)]
     broken = {problem.place.path for problem in problems}
     whole = [page for page in taken if page.path not in broken and not page.translates]
-    decoded = sorted((article(page) for page in whole), key=lambda one: one.id)
+    decoded = sorted((decode_article(page) for page in whole), key=lambda one: one.id)
     return Base(config, taken, tuple(decoded), tuple(problems))
 
 

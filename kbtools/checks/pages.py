@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kbtools.articles.decoding import (
-    affected_key,
-    environment_key,
-    fence_keys,
-    fields,
-    front_matter,
+    decode_fence_keys,
+    decode_front_matter,
+    field_types,
+    parse_affected,
+    parse_environment,
     snippet_id,
 )
 from kbtools.articles.model import (
@@ -30,7 +30,7 @@ from kbtools.articles.model import (
     Translation,
     Upstream,
 )
-from kbtools.articles.parsing import KEYS, ROLES, Fence, Page, Wrong
+from kbtools.articles.parsing import KEYS, ROLES, Fence, InvalidValue, Page
 from kbtools.config import Config
 from kbtools.toolchains.affected import specifiers
 from kbtools.toolchains.model import MACHINE
@@ -69,14 +69,14 @@ FENCE_SHAPES = {
 """The same of a fence's keys."""
 
 
-def _why(one: Wrong) -> str:
+def _why(one: InvalidValue) -> str:
     if "matching regex" in one.why:
         return "not of the right form"
     why = one.why.replace("Object missing required field", "it lacks").replace(" | null", "")
     return why[0].lower() + why[1:]
 
 
-def _remedy(one: Wrong, shapes: dict[str, str]) -> str:
+def _remedy(one: InvalidValue, shapes: dict[str, str]) -> str:
     name = one.key.rpartition(".")[2]
     if name in shapes:
         return f"write {shapes[name]}"
@@ -122,15 +122,15 @@ def kb003_unknown_key(page: Page, config: Config) -> Iterator[Problem]:
     """The front matter has only keys that mean something; a misspelt one would be ignored."""
     form = Translation if page.translates else FrontMatter
     for key in page.matter:
-        known = fields(form)
+        known = field_types(form)
         if key not in known:
             hint = nearest(key, known)
-            if page.translates and key in fields(FrontMatter):
+            if page.translates and key in field_types(FrontMatter):
                 hint = "a translation has id, title, summary, follows; the rest is the original's"
             yield page.problem(page.line_of(key), f"unknown key `{key}`", hint)
         elif key in NESTED and not page.translates:
             value = page.matter[key]
-            inside = fields(NESTED[key])
+            inside = field_types(NESTED[key])
             items = value if isinstance(value, list) else [value]
             for i, item in enumerate(items):
                 at = f"{key}[{i}]" if isinstance(value, list) else key
@@ -162,7 +162,7 @@ def kb005_wrong_value(page: Page, config: Config) -> Iterator[Problem]:
 
     The words are those of `kbtools.toml`, in the table `[article]`.
     """
-    values, wrong = front_matter(page)
+    values, wrong = decode_front_matter(page)
     for one in wrong:
         yield page.problem(one.line, f"`{one.key}`: {_why(one)}", _remedy(one, SHAPES))
     words = {"stage": config.article.stages, "severity": config.article.severities}
@@ -240,7 +240,7 @@ def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
         if not fence.runs:
             continue
         yield from _words(page, fence)
-        keys, wrong = fence_keys(fence)
+        keys, wrong = decode_fence_keys(fence)
         for one in wrong:
             message = f"`{one.key}={fence.keys[one.key]}`: {_why(one)}"
             yield page.problem(fence.line, message, _remedy(one, FENCE_SHAPES))
@@ -261,14 +261,14 @@ def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
 def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
     """Values that a pattern cannot judge."""
     try:
-        for alternative in affected_key(keys.affected) if keys.affected else ():
+        for alternative in parse_affected(keys.affected) if keys.affected else ():
             for name, text in alternative.items():
                 if text != ABSENT or name in MACHINE:
                     specifiers(text)
     except ValueError as error:
         yield page.problem(line, f"`affected`: {error}", 'write it as affected="torch>=2.7,<2.8"')
     try:
-        environment_key(keys.env or "")
+        parse_environment(keys.env or "")
     except ValueError as error:
         yield page.problem(line, f"`env`: {error}", 'write it as env="K=V L=W"')
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import re2
 
 from kbtools.articles import links
-from kbtools.articles.decoding import front_matter, snippets
+from kbtools.articles.decoding import decode_front_matter, decode_snippets
 from kbtools.articles.model import Article, Place, Problem, Role, Signature, Snippet
 from kbtools.articles.signatures import recognises
 from kbtools.articles.translations import edition
@@ -56,12 +56,12 @@ def kb303_translation(base: Base) -> Iterator[Problem]:
     for page in base.pages:
         if not page.translates or page.path in broken:
             continue
-        values, _ = front_matter(page)
+        values, _ = decode_front_matter(page)
         original = originals.get(str(values.get("id")))
         if original is None:
             yield page.problem(page.line_of("id"), "no original has this id", "correct the id")
             continue
-        here, there = snippets(page, original.id), original.snippets
+        here, there = decode_snippets(page, original.id), original.snippets
         for ours, theirs in zip(here, there, strict=False):
             if _as_written(ours) != _as_written(theirs):
                 yield page.problem(
@@ -153,13 +153,13 @@ def kb307_published_address(base: Base) -> Iterator[Problem]:
 
     `published.txt` lists every address that ever was; `kbtools link --publish` adds the new ones.
     """
-    locked = links.locked(base.config)
+    locked = links.published_addresses(base.config)
     if not locked:
         return
-    today = set(addresses(base))
+    today = set(permanent_addresses(base))
     for lost in (one for one in locked if one not in today):
         yield Problem(
-            Place(links.LOCK, locked[lost]),
+            Place(links.PUBLISHED, locked[lost]),
             "",
             f"`{lost}` was published and is no longer there",
             "retire an article, never delete it; keep a thread that it named as `related`",
@@ -169,7 +169,7 @@ def kb307_published_address(base: Base) -> Iterator[Problem]:
     if new:
         more = f" and {len(new) - 1} more" if len(new) > 1 else ""
         yield Problem(
-            Place(links.LOCK),
+            Place(links.PUBLISHED),
             "",
             f"`{new[0]}`{more} is not in the list of published addresses",
             "run: kbtools link --publish",
@@ -177,12 +177,12 @@ def kb307_published_address(base: Base) -> Iterator[Problem]:
         )
 
 
-def addresses(base: Base) -> Iterator[str]:
+def permanent_addresses(base: Base) -> Iterator[str]:
     """Every address below the site's root that is promised to stay."""
     translated = [
         (str(page.matter.get("id")), page.language) for page in base.pages if page.translates
     ]
-    return links.published((one.matter for one in base.articles), translated)
+    return links.permanent_addresses((one.matter for one in base.articles), translated)
 
 
 def _recorded_failures(base: Base) -> Iterator[tuple[Article, Snippet, Row]]:

@@ -49,7 +49,7 @@ def since(reference: str, articles: Iterable[Article], config: Config) -> Change
         why |= {one.id: f"[run] or [toolchain] of {configuration.FILE} changed" for one in known}
     repro = _below(REPRO, config.root)
     if repro in paths:
-        users = [one for one in known if any("kbtools.repro" in s.source for s in one.snippets)]
+        users = [one for one in known if any(s.uses_helper for s in one.snippets)]
         why |= {one.id: f"{repro} changed, which it imports" for one in users}
     why |= {one.id: f"{one.path} changed" for one in known if one.path in paths}
     toolchains: set[str] = set()

@@ -1,7 +1,8 @@
-"""Commands about articles: what is wrong with them, what they say, new ones."""
+"""Commands about articles: what is wrong with them, what they say, new ones, a base for them."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def check(
     ctx: click.Context, paths: tuple[Path, ...], sarif_file: str | None, github: bool
 ) -> None:
     """Reports every problem of every article, or of those at PATHS."""
-    from kbtools.articles.translations import behind
+    from kbtools.articles.translations import outdated_translations
     from kbtools.checks.base import check_base, load_base
     from kbtools.reports import github as on_github
     from kbtools.reports import sarif, text
@@ -39,7 +40,9 @@ def check(
     open_ = [s for s in snippets if s.keys.net and (not wanted or s.place.path in wanted)]
     for snippet in open_:
         click.echo(text.asks_for_the_network(snippet), err=aside)
-    late = [one for one in behind(base.pages) if not wanted or one.place.path in wanted]
+    late = [
+        one for one in outdated_translations(base.pages) if not wanted or one.place.path in wanted
+    ]
     for one in late:
         click.echo(text.behind(one), err=aside)
     files = len(wanted) or len(base.pages)
@@ -91,6 +94,22 @@ def new(ctx: click.Context, title: str) -> None:
     click.echo(f"{file.relative_to(base.root)}\n\nIt is valid and runs as it is. Try:\n")
     found_id = base.id_pattern.match(file.name)
     click.echo(f"    kbtools verify {found_id[0] if found_id else file}")
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--name", prompt="Name of the knowledge base", help="As shown to readers.")
+@click.option("--prefix", prompt="Prefix of its ids", default="KB", help="Capital letters.")
+def init(folder: Path, name: str, prefix: str) -> None:
+    """Starts a knowledge base of your own in FOLDER."""
+    from kbtools.articles.scaffold import new_base
+
+    try:
+        for file in new_base(folder, name, prefix):
+            click.echo(f"wrote {file}")
+    except OSError as error:
+        raise KbtoolsError(f"{folder}: {error}") from error
+    click.echo(f"\nTry it:\n\n    cd {shlex.quote(str(folder))} && kbtools check && kbtools verify")
 
 
 @main.command("list")

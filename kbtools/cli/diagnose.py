@@ -89,7 +89,7 @@ def both_ends(stream: BinaryIO) -> str:
     show_default=True,
     help="What to print of each article; `threads` are the upstream ones that it names.",
 )
-@click.option("--publish", is_flag=True, help=f"Add every address of today to {links.LOCK}.")
+@click.option("--publish", is_flag=True, help=f"Add every address of today to {links.PUBLISHED}.")
 @click.pass_context
 def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None:
     """Prints the permanent link of an article, or those of the articles about a thread.
@@ -97,26 +97,28 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
     Exits with 3 when no article is about that thread.
     """
     from kbtools.checks.base import load_base
-    from kbtools.checks.together import addresses
+    from kbtools.checks.together import permanent_addresses
 
     settings = config_of(ctx)
     base = load_base(settings)
     if publish:
-        new = links.lock(addresses(base), settings)
+        new = links.publish(permanent_addresses(base), settings)
         click.echo(
-            "\n".join((*new, f"{len(new)} address{'es' * (len(new) != 1)} added to {links.LOCK}"))
+            "\n".join(
+                (*new, f"{len(new)} address{'es' * (len(new) != 1)} added to {links.PUBLISHED}")
+            )
         )
         return
     if what is None:
         raise click.UsageError("name an article, a thread or an address; see --help")
     matters = [one.matter for one in base.articles]
-    named, thread = links.article_id(what, settings), links.reference(what)
+    named, thread = links.article_id(what, settings), links.parse_reference(what)
     if named:
         about = tuple(one for one in matters if one.id == named)
         if not about:
             raise KbtoolsError(f"no article `{named}`; kbtools list shows what there is")
     elif thread:
-        about = links.about(thread, matters)
+        about = links.articles_citing(thread, matters)
         if not about:
             click.echo(f"no article is about {thread}", err=True)
             sys.exit(3)

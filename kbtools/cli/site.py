@@ -1,35 +1,17 @@
-"""Commands about a knowledge base as a whole: start one, build its site, show its machine."""
+"""Commands about the site of a knowledge base: build it, show it while it is written."""
 
 from __future__ import annotations
 
 import gc
 import re
-import shlex
 import sys
 from pathlib import Path
 
 import click
 import msgspec
 
-from kbtools.cli.group import TOOLCHAIN, config_of, main, refuse_broken
+from kbtools.cli.group import config_of, main, refuse_broken
 from kbtools.config import Config, KbtoolsError
-
-
-@main.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--name", prompt="Name of the knowledge base", help="As shown to readers.")
-@click.option("--prefix", prompt="Prefix of its ids", default="KB", help="Capital letters.")
-def init(folder: Path, name: str, prefix: str) -> None:
-    """Starts a knowledge base of your own in FOLDER."""
-    from kbtools.articles.scaffold import new_base
-
-    try:
-        for file in new_base(folder, name, prefix):
-            click.echo(f"wrote {file}")
-    except OSError as error:
-        raise KbtoolsError(f"{folder}: {error}") from error
-    click.echo(f"\nTry it:\n\n    cd {shlex.quote(str(folder))} && kbtools check && kbtools verify")
-
 
 STEPS = ("generate", "html", "search", "links")
 
@@ -121,20 +103,3 @@ def check_links(site: Path, config: Config) -> None:
         count = f"{len(broken)} broken link{'s' * (len(broken) > 1)}"
         click.echo(f"\nkbtools: {count}; see {site.relative_to(config.root)}/", err=True)
         sys.exit(1)
-
-
-@main.command()
-@TOOLCHAIN
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.pass_context
-def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
-    """Shows what the toolchain is, as evidence would record it."""
-    from kbtools.toolchains import declared
-
-    where = declared.find(config_of(ctx), toolchain)
-    holds = declared.describe(where)
-    if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(holds)))
-        return
-    for key, value in declared.as_rows(holds, where):
-        click.echo(f"{click.style(key, bold=True):<28} {value}")

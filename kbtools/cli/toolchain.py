@@ -1,4 +1,4 @@
-"""`kbtools toolchain`: builds, lists and removes the environments that claims are tested in."""
+"""`kbtools toolchain` and `env`: build, list, remove and describe the environments of tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from kbtools.cli.group import config_of, main
+from kbtools.cli.group import TOOLCHAIN, config_of, main
 from kbtools.config import KbtoolsError
 
 if TYPE_CHECKING:
@@ -189,3 +189,20 @@ def path(ctx: click.Context, name: str) -> None:
     from kbtools.toolchains import declared
 
     click.echo(declared.find(config_of(ctx), name).python)
+
+
+@main.command()
+@TOOLCHAIN
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.pass_context
+def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
+    """Shows what the toolchain is, as evidence would record it."""
+    from kbtools.toolchains import declared
+
+    where = declared.find(config_of(ctx), toolchain)
+    holds = declared.describe(where)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(holds)))
+        return
+    for key, value in declared.as_rows(holds, where):
+        click.echo(f"{click.style(key, bold=True):<28} {value}")

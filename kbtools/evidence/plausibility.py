@@ -57,10 +57,10 @@ def amiss(row: Row, snippet: Snippet, now: datetime.datetime) -> Iterator[str]:
         yield f"`{row.isolation}` is no isolation"
     if not _is_version(row.kbtools):
         yield f"kbtools `{row.kbtools}` is no version"
-    uses_helper = "kbtools.repro" in snippet.source
-    if bool(row.helper) != uses_helper or (row.helper and not DIGEST.fullmatch(row.helper)):
-        yield f"helper `{row.helper}`: the snippet {'imports' if uses_helper else 'has'} " + (
-            "kbtools.repro" if uses_helper else "no helper"
+    if bool(row.helper) != snippet.uses_helper or (row.helper and not DIGEST.fullmatch(row.helper)):
+        yield (
+            f"helper `{row.helper}`: the snippet {'imports' if snippet.uses_helper else 'has'} "
+            + ("kbtools.repro" if snippet.uses_helper else "no helper")
         )
     yield from of_toolchain(row.toolchain)
     yield from of_outcome(row.outcome, snippet)

@@ -125,7 +125,7 @@ def _matters(files: Iterable[Path], settings: Config) -> Iterable[FrontMatter]:
     from kbtools.articles import decoding, parsing
 
     for file in files:
-        values, wrong = decoding.front_matter(parsing.read(file, settings))
+        values, wrong = decoding.decode_front_matter(parsing.read_page(file, settings))
         if not wrong:
             try:
                 yield msgspec.convert(values, FrontMatter, from_attributes=True)

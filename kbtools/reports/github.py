@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from kbtools.articles import links
 from kbtools.articles.model import Problem, Snippet
-from kbtools.articles.translations import Behind
+from kbtools.articles.translations import OutdatedTranslation
 from kbtools.config import Config
 from kbtools.evidence.verdicts import GREEN, RED
 from kbtools.reports.places import failing_line
@@ -49,7 +49,7 @@ def asks_for_the_network(snippet: Snippet, prefix: str = "") -> str:
     return command("notice", prefix + place.path, place.line - 1, said, said)
 
 
-def behind(one: Behind, prefix: str = "") -> str:
+def behind(one: OutdatedTranslation, prefix: str = "") -> str:
     """A notice at a translation whose original was worded anew."""
     said = f"{one.original} has been worded anew since; its edition is {one.edition} now"
     return command("notice", prefix + one.place.path, one.place.line, said, said)

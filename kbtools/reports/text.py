@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from click import style
 
 from kbtools.articles.model import Place, Problem, Snippet
-from kbtools.articles.translations import Behind
+from kbtools.articles.translations import OutdatedTranslation
 from kbtools.evidence.verdicts import GREEN, RED, documented_failure
 from kbtools.verification.bench import Result, Verified
 
@@ -36,7 +36,7 @@ def asks_for_the_network(snippet: Snippet) -> str:
     return f"{style(str(place), bold=True)}: {snippet.name} asks for the network (net=yes)"
 
 
-def behind(one: Behind) -> str:
+def behind(one: OutdatedTranslation) -> str:
     """A translation that is to be looked at, though no rule is broken."""
     return (
         f"{style(str(one.place), bold=True)}: {one.original} has been worded anew since;"

@@ -247,7 +247,7 @@ class Bench:
 
     def helper_of(self, task: Task) -> str:
         """Digest of `kbtools.repro`, for a snippet that uses it."""
-        return self.helper if "kbtools.repro" in task.snippet.source else ""
+        return self.helper if task.snippet.uses_helper else ""
 
     def row(self, task: Task, outcome: Outcome, fresh: bool) -> Row:
         """The row of a run that was just made."""

@@ -8,7 +8,7 @@ from kbtools.articles import links
 from kbtools.articles.links import slug
 from kbtools.articles.model import Snippet
 from kbtools.articles.parsing import Fence, Heading, Page
-from kbtools.articles.translations import is_behind
+from kbtools.articles.translations import is_outdated
 from kbtools.evidence.board import Cell
 from kbtools.site.model import Entry, download_path, issue_path
 from kbtools.site.pages import marks, prose
@@ -91,7 +91,7 @@ def fold(frame: Frame, entry: Entry, cells: tuple[Cell, ...]) -> str:
         title=cut(text.title),
         summary=cut(text.summary, LONG),
         text=text,
-        behind=text is not entry.original and is_behind(text.page, entry.original.page),
+        behind=text is not entry.original and is_outdated(text.page, entry.original.page),
         word=entry.state.word,
         remedy=remedy(entry.original.page, entry.article.snippets),
         claim=claim(frame, entry),

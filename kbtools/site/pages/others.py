@@ -213,7 +213,7 @@ def stand_alone(book: Book, snippet: Snippet) -> str:
     code = "\n".join(part.code.rstrip("\n") for part in (*snippet.before, snippet))
     lines = [f"{sign} {visible(line).replace(chr(10), ' ')}" for line in head]
     future = re.findall(r"^from __future__ import .*$", code, re.MULTILINE)
-    if snippet.language == "python" and re.search(r"\bkbtools\b.*\brepro\b", code):
+    if snippet.language == "python" and snippet.uses_helper:
         for line in future:
             code = code.replace(line, "", 1)
         lines += [*dict.fromkeys(future), *bundled()]
