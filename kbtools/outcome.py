@@ -7,6 +7,8 @@ from typing import Literal
 import msgspec
 
 Status = Literal["passed", "failed", "stopped", "signal", "timeout", "limit", "lost"]
+Isolation = Literal["fork", "spawn"]
+"""`fork`: a process forked from a zygote, modules preloaded; `spawn`: a new interpreter."""
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -34,6 +36,9 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """Largest resident set of the snippet's own process."""
     unsandboxed: str = ""
     """What of the sandbox it ran without, and why; empty where it had all of it."""
+    isolation: Isolation | None = None
+    """How the process of a Python snippet was made. None for other languages, for a run that was
+    lost, and in rows of evidence that were written before this was recorded here."""
 
     @property
     def where(self) -> str:

@@ -58,7 +58,7 @@ def become_snippet(request: dict, shared: types.SimpleNamespace) -> None:
     end_with_keeper()
     set_limits(request["limits"])
     change_environment(request["env"])
-    if request["fresh"] or request["language"] != "python":
+    if request["isolation"] != "fork":
         words = [sys.executable, os.path.abspath(__file__), json.dumps(request)]
         tool = request["tool"] if request["language"] == "python" else []
         if tool and not shutil.which(tool[0]):

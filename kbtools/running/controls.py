@@ -25,12 +25,12 @@ CUDA = "__global__ void kernel(int *x) { x[threadIdx.x] = 1; }\n"
 def control_for(language: str, requires: str, gpus: tuple[int, ...]) -> Run:
     """A program that needs what a snippet of that kind needs, and surely works."""
     if gpus:
-        return Run(source=GPU, language="python", shown="control", gpus=gpus, fresh=True)
+        return Run(source=GPU, language="python", shown="control", gpus=gpus, spawn=True)
     if language == "cuda" or requires == "nvcc":
         return Run(source=CUDA, language="cuda", shown="control", suffix=".cu", compile_only=True)
     if language == "bash":
         return Run(source="true\n", language="bash", shown="control", suffix=".sh")
-    return Run(source=PYTHON, language="python", shown="control", fresh=True)
+    return Run(source=PYTHON, language="python", shown="control", spawn=True)
 
 
 def illness(executor: Executor, language: str, requires: str, gpus: tuple[int, ...]) -> str:

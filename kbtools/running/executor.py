@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 import msgspec
 
 from kbtools.config import Running
-from kbtools.outcome import Outcome
+from kbtools.outcome import Isolation, Outcome
 from kbtools.running.output import Redaction, head_and_tail
 
 HERE = Path(__file__).parent
@@ -53,11 +53,24 @@ class Run(msgspec.Struct, frozen=True):
     env: dict[str, str] = {}
     tool: tuple[str, ...] = ()
     compile_only: bool = False
-    fresh: bool = False
-    """In an interpreter of its own instead of a fork of the zygote."""
+    spawn: bool = False
+    """Asks for a new interpreter instead of a fork of the zygote; `isolation` says what it gets."""
     gpus: tuple[int, ...] = ()
     network: bool = False
     """Whether it may reach more than its own loopback."""
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """How its process is made; None where it is no Python process.
+
+        A run may get a new interpreter without asking for one. A variable may be read when a module
+        is imported, and in a fork the preloaded modules have been imported already. A tool starts
+        the interpreter itself.
+        """
+        if self.language != "python":
+            return None
+        needs_spawn = self.spawn or self.env or self.tool or "environ" in self.source
+        return "spawn" if needs_spawn else "fork"
 
 
 class Executor:
@@ -184,9 +197,7 @@ class Executor:
             "tool": list(run.tool),
             "flags": ["-arch=native"] if native else [],
             "compile_only": run.compile_only,
-            # a variable may be read when a module is imported, which in a fork was long ago;
-            # and a tool starts the interpreter itself
-            "fresh": run.fresh or bool(run.env or run.tool) or "environ" in run.source,
+            "isolation": run.isolation,
             "sandbox": self.sandbox != "none",
             "network": run.network,
             "shared_tmp": str(self.folder / "tmp"),
@@ -289,6 +300,7 @@ class Executor:
         seen["peak_mib"] = round(reply.get("peak_kib", 0) / 1024, 1)
         seen["targets"] = told_targets(scratch / "targets")
         seen["unsandboxed"] = self.unsandboxed
+        seen["isolation"] = reply.get("isolation")
         if "status" in reply:
             message = reply["message"]
             if reply["status"] == "timeout" and reply["told"].get("end"):

@@ -234,6 +234,8 @@ def keep(request: dict, shared: types.SimpleNamespace, signals: set) -> dict:
     os.close(heard)
     if "unstarted" in report["told"]:
         report.update(status="lost", message=report["told"]["unstarted"])
+    elif report.get("status") != "lost":
+        report["isolation"] = request["isolation"]
     return report
 
 

@@ -160,16 +160,15 @@ class Bench:
             # a red one is always run again: what is wrong may have been the machine
             if verdict.colour == "green":
                 return self.written(Result(task, verdict, row.outcome, remembered=True), row)
-        run, fresh = self.run_of(task), self.options.fresh
-        answer = self.run(task, run, fresh, started)
+        run = self.run_of(task)
+        answer = self.run(task, run, started, spawn=self.options.fresh)
         task, verdict = judged(task, answer)
         if verdict.colour == "red":
-            fresh = True
             task, verdict, answer = self.confirm(task, run, started)
         result = Result(task, verdict, answer.outcome)
         if verdict.name is VerdictName.INCONCLUSIVE:
             return result
-        return self.written(result, self.row(task, answer.outcome, fresh))
+        return self.written(result, self.row(task, answer.outcome))
 
     def confirm(
         self, task: Task, run: Run, started: Callable[[Task, tuple[int, ...]], None]
@@ -181,7 +180,7 @@ class Bench:
         needs = (task.snippet.language, task.snippet.keys.requires, task.snippet.gpus)
         why = ""
         for _ in range(MACHINES):
-            answer = self.run(task, run, True, started)
+            answer = self.run(task, run, started, spawn=True)
             task, verdict = judged(task, answer)
             if verdict.colour != "red":
                 return task, verdict, answer
@@ -215,11 +214,12 @@ class Bench:
         self,
         task: Task,
         run: Run,
-        fresh: bool,
         started: Callable[[Task, tuple[int, ...]], None],
+        *,
+        spawn: bool,
     ) -> Answer:
         """Runs a task's snippet once, on GPUs of its own where it asks for some."""
-        run = msgspec.structs.replace(run, fresh=fresh)
+        run = msgspec.structs.replace(run, spawn=spawn)
         snippet = task.snippet
         return self.engine.run(
             run, snippet.gpus, lambda gpus: started(task, gpus), alone=snippet.alone
@@ -249,7 +249,7 @@ class Bench:
         """Digest of `kbtools.repro`, for a snippet that uses it."""
         return self.helper if task.snippet.uses_helper else ""
 
-    def row(self, task: Task, outcome: Outcome, fresh: bool) -> Row:
+    def row(self, task: Task, outcome: Outcome) -> Row:
         """The row of a run that was just made."""
         return Row(
             schema=store.SCHEMA,
@@ -260,7 +260,7 @@ class Bench:
             when=datetime.datetime.now(datetime.UTC).replace(microsecond=0),
             kbtools=__version__,
             helper=self.helper_of(task),
-            isolation="spawn" if fresh else "fork",
+            isolation=outcome.isolation or "fork",
         )
 
     def written(self, result: Result, row: Row) -> Result:
