@@ -10,16 +10,15 @@ from bases import Base, fence
 
 from kbtools import config
 from kbtools.checks.base import load_base
-from kbtools.site import model
-from kbtools.site.model import MANY, Book
-from kbtools.site.pages import others
+from kbtools.site.model import MANY, SiteModel, build_model, cells_of
+from kbtools.site.pages.board import board_page
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.strip import strip
 
 FAILS = fence("python repro id=r1", 'raise RuntimeError("the failure")')
 
 
-def recorded(base: Base, articles: int) -> Book:
+def recorded(base: Base, articles: int) -> SiteModel:
     """So many articles on this toolchain, the first on another one as well."""
     for number in range(1, articles + 1):
         base.article(FAILS, number=number, matter='affected: [{python: ">=3.9"}]')
@@ -29,14 +28,14 @@ def recorded(base: Base, articles: int) -> Book:
     row["toolchain"]["python"] = "3.9.0"
     with file.open("a", encoding="utf-8") as rows:
         rows.write(json.dumps(row) + "\n")
-    return model.of(load_base(config.find(base.root)))
+    return build_model(load_base(config.find(base.root)))
 
 
-def cells(made: Book, article: str) -> list[str]:
+def cells(made: SiteModel, article: str) -> list[str]:
     """What the strip of an article's page has a cell for."""
-    entry = made.by_id[article]
+    view = made.by_id[article]
     frame = Frame(made, "en", f"{article}.md")
-    return [mark.label for mark in strip(frame, entry, model.cells(entry, made.toolchains))]
+    return [mark.label for mark in strip(frame, view, cells_of(view, made.toolchains))]
 
 
 @pytest.mark.parametrize(("articles", "columns"), [(MANY - 1, 2), (MANY, 1)])
@@ -49,7 +48,7 @@ def test_what_one_article_alone_was_run_on(
     assert len(made.common) == columns
     assert "3.9.0" in cells(made, "KB0001")
     assert ("3.9.0" in cells(made, "KB0002")) is (columns == 2)
-    _, page = others.board_page(Frame(made, "en", "status.md"))
+    _, page = board_page(Frame(made, "en", "status.md"))
     text = page.decode()
     assert text.count('<th scope="col"') == 1 + columns
     assert text.count("Python 3.9.0") >= 1, "it is listed, whatever the columns"

@@ -242,7 +242,7 @@ def test_a_broken_link_is_not_published(base: Base) -> None:
 
 def test_two_builds_at_once(built: Base) -> None:
     """The second one says that there is a first one."""
-    with build.alone(config.find(built.root)):
+    with build.build_lock(config.find(built.root)):
         done = built.kbtools("build")
     assert (done.code, "another build" in done.err) == (2, True)
 

@@ -18,8 +18,8 @@ from test_site import prepared
 
 from kbtools import config
 from kbtools.checks.base import load_base
-from kbtools.site import model
 from kbtools.site.generate import tree
+from kbtools.site.model import build_model
 
 pytest.importorskip("material")
 
@@ -134,7 +134,7 @@ def test_ten_megabytes(new_base: Callable[..., Base]) -> None:
     loaded = load_base(config.find(base.root))
     assert not loaded.problems
     began = time.process_time()
-    files = dict(tree(model.of(loaded)))
+    files = dict(tree(build_model(loaded)))
     assert time.process_time() - began < 30
     large = {name: len(content) for name, content in files.items() if len(content) > 1_000_000}
     assert large == {}

@@ -20,9 +20,8 @@ from kbtools import config
 from kbtools.articles import links
 from kbtools.checks.base import load_base
 from kbtools.site import data as machine
-from kbtools.site import model
 from kbtools.site.data import badges, osv, structured, texts
-from kbtools.site.model import Book
+from kbtools.site.model import SiteModel, build_model
 
 HOSTILE = "</script><script>alert(1)</script>]]>& \"x\" 'y' | [a](javascript:b) \u2028 `c` {{ d }}"
 FAILS = fence("python repro id=r1", 'raise RuntimeError("the failure")')
@@ -49,18 +48,18 @@ def recorded(new_base: Callable[..., Base]) -> Base:
     return base
 
 
-def book_of(base: Base, url: str = "", languages: str = "") -> Book:
-    """The book of a base, as if its site had that address and those languages."""
+def model_of(base: Base, url: str = "", languages: str = "") -> SiteModel:
+    """The model of a base, as if its site had that address and those languages."""
     settings = config.find(base.root)
     own = settings.knowledge_base
     text = (base.root / "kbtools.toml").read_text("utf-8")
     words = f'prefix = "KB"\nurl = "{url}"\n' + (f"languages = {languages}\n" if languages else "")
     settings = config.decode(text.replace('prefix = "KB"\n', words), base.root)
     assert own.prefix == settings.knowledge_base.prefix
-    return model.of(load_base(settings))
+    return build_model(load_base(settings))
 
 
-def documents(made: Book) -> dict[str, Any]:
+def documents(made: SiteModel) -> dict[str, Any]:
     """Every JSON document, decoded."""
     files = machine.files(made)
     return {name: json.loads(content) for name, content in files if name.endswith(".json")}
@@ -69,7 +68,7 @@ def documents(made: Book) -> dict[str, Any]:
 @pytest.mark.parametrize("url", ["", "https://example.org/kb/"])
 def test_every_document_is_what_its_schema_says(recorded: Base, url: str) -> None:
     """Every document of the API keeps the schema that is published beside it."""
-    found = documents(book_of(recorded, url))
+    found = documents(model_of(recorded, url))
     schemas = {Path(name).stem: schema for name, schema in found.items() if "/schemas/" in name}
     for schema in schemas.values():
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -86,7 +85,7 @@ def test_every_document_is_what_its_schema_says(recorded: Base, url: str) -> Non
 
 def test_what_the_documents_say(recorded: Base) -> None:
     """State, verdicts and dates are those of the evidence, and addresses those of the site."""
-    found = documents(book_of(recorded))
+    found = documents(model_of(recorded))
     states = {one["id"]: one["state"] for one in found["api/v1/index.json"]["articles"]}
     assert states == {
         "KB0001": "reproduced",
@@ -164,7 +163,7 @@ def test_osv(base: Base) -> None:
     base.article(FAILS, number=4, matter=f"affected: {claims[1]}")
     assert base.verify("KB0001", "KB0002", "KB0003", "--record").code == 0
     for url in ("", "https://example.org/kb"):
-        found = documents(book_of(base, url))
+        found = documents(model_of(base, url))
         records = {name: one for name, one in found.items() if "/osv/" in name}
         # KB0002 asks for a Python, too; KB0003 for no package; KB0004 was not run
         assert set(records) == {"api/v1/osv/KB0001.json"}
@@ -180,7 +179,7 @@ def test_osv(base: Base) -> None:
         kinds = [(one["type"], one["url"][-1]) for one in record["references"]]
         page = [("ARTICLE", "/")] if url else []
         assert kinds == [*page, ("REPORT", "1"), ("FIX", "2"), ("WEB", "3")]
-    index = documents(book_of(base))["api/v1/index.json"]["articles"]
+    index = documents(model_of(base))["api/v1/index.json"]["articles"]
     assert [one["osv"] for one in index] == ["api/v1/osv/KB0001.json", None, None, None]
 
 
@@ -188,7 +187,7 @@ def test_osv(base: Base) -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_feed_reader_accepts_the_feed(recorded: Base, url: str, language: str) -> None:
     """The feed is Atom: unique ids, dates, links; and it says what evidence says, no more."""
-    made = book_of(recorded, url, '["en", "zh"]')
+    made = model_of(recorded, url, '["en", "zh"]')
     files = dict(machine.files(made))
     content = files["feed.xml" if language == "en" else f"{language}/feed.xml"]
     read = feedparser.parse(content)
@@ -216,7 +215,7 @@ def test_a_feed_reader_accepts_the_feed(recorded: Base, url: str, language: str)
 
 def test_the_feed_keeps_rfc_4287(recorded: Base) -> None:
     """Every element that RFC 4287 demands is there once; every date is one of RFC 3339."""
-    root = ElementTree.fromstring(dict(machine.files(book_of(recorded)))["feed.xml"])
+    root = ElementTree.fromstring(dict(machine.files(model_of(recorded)))["feed.xml"])
     space = "{http://www.w3.org/2005/Atom}"
     assert root.tag == f"{space}feed"
     for element in (root, *root.findall(f"{space}entry")):
@@ -232,7 +231,7 @@ def test_the_feed_keeps_rfc_4287(recorded: Base) -> None:
 def test_no_news(base: Base) -> None:
     """A knowledge base of which nothing was run has a feed that is valid and empty."""
     base.article(FAILS)
-    read = feedparser.parse(dict(machine.files(book_of(base)))["feed.xml"])
+    read = feedparser.parse(dict(machine.files(model_of(base)))["feed.xml"])
     assert not read.bozo
     assert read.entries == []
 
@@ -252,28 +251,28 @@ def test_a_badge_can_be_read(colour: str) -> None:
 
 def test_badges(recorded: Base) -> None:
     """Each is an SVG with a title and nothing active, and JSON as shields.io reads it."""
-    made = book_of(recorded)
+    made = model_of(recorded)
     files = dict(machine.files(made))
-    for entry in made.entries:
-        picture = ElementTree.fromstring(files[f"badges/{entry.id}.svg"])
+    for view in made.views:
+        picture = ElementTree.fromstring(files[f"badges/{view.id}.svg"])
         space = "{http://www.w3.org/2000/svg}"
         assert picture.get("role") == "img"
         title = picture.findtext(f"{space}title") or ""
         assert title == picture.get("aria-label")
-        assert title.startswith(f"{entry.id}: ")
+        assert title.startswith(f"{view.id}: ")
         assert {one.tag.removeprefix(space) for one in picture.iter()} <= {
             *("svg", "title", "clipPath", "rect", "g", "text")
         }
-        shield = json.loads(files[f"badges/{entry.id}.json"])
+        shield = json.loads(files[f"badges/{view.id}.json"])
         assert shield["schemaVersion"] == 1
         assert set(shield) == {"schemaVersion", "label", "message", "color"}
-        shown = links.badge(entry.article.matter, "https://example.org")
-        assert f"/badges/{entry.id}.svg" in shown
+        shown = links.badge(view.article.matter, "https://example.org")
+        assert f"/badges/{view.id}.svg" in shown
 
 
 def test_plain_texts(recorded: Base) -> None:
     """Every article is there as Markdown with its snippets and evidence; llms.txt lists them."""
-    files = {name: text.decode() for name, text in machine.files(book_of(recorded))}
+    files = {name: text.decode() for name, text in machine.files(model_of(recorded))}
     first = files["KB0001.md"]
     assert first.startswith("# KB0001: article 1\n")
     assert 'raise RuntimeError("the failure")' in first
@@ -291,7 +290,7 @@ def test_plain_texts(recorded: Base) -> None:
 
 def test_sitemap_and_robots(recorded: Base) -> None:
     """The sitemap has every page by its whole address, with the day of the newest evidence."""
-    made = book_of(recorded, "https://example.org/kb", '["en", "zh"]')
+    made = model_of(recorded, "https://example.org/kb", '["en", "zh"]')
     pages = ["index.md", "KB0001.md", "zh/index.md", "zh/KB0001.md", "KB0001/logs.md", "KB0006.md"]
     files = dict(machine.files(made, pages))
     assert b"Sitemap: https://example.org/kb/sitemap.xml" in files["robots.txt"]
@@ -307,7 +306,7 @@ def test_sitemap_and_robots(recorded: Base) -> None:
         "https://example.org/kb/zh/": None,
         "https://example.org/kb/zh/KB0001/": day,
     }
-    without = dict(machine.files(book_of(recorded), pages))
+    without = dict(machine.files(model_of(recorded), pages))
     assert "sitemap.xml" not in without
     assert b"Sitemap" not in without["robots.txt"]
 
@@ -317,7 +316,7 @@ def test_more_pages_than_one_sitemap_may_hold(
 ) -> None:
     """Then there are several, and one that lists them."""
     monkeypatch.setattr(texts, "SITEMAP_LIMIT", 2)
-    made = book_of(recorded, "https://example.org/kb/")
+    made = model_of(recorded, "https://example.org/kb/")
     files = dict(texts.sitemaps(made, ["a.md", "b.md", "c.md"]))
     assert set(files) == {"sitemap.xml", "sitemap-1.xml", "sitemap-2.xml", "robots.txt"}
     assert b"<loc>https://example.org/kb/sitemap-2.xml</loc>" in files["sitemap.xml"]
@@ -326,19 +325,19 @@ def test_more_pages_than_one_sitemap_may_hold(
 @pytest.mark.parametrize("url", ["", "https://example.org/kb/"])
 def test_the_head_of_a_page(recorded: Base, url: str) -> None:
     """OpenGraph and JSON-LD say what the page says; nothing in them can end its element."""
-    made = book_of(recorded, url)
-    for entry in made.entries:
-        head = structured.head(made, entry, "en")
+    made = model_of(recorded, url)
+    for view in made.views:
+        head = structured.head(made, view, "en")
         assert "\n" not in head
         found = re.findall(r'<script type="application/ld\+json">(.*?)</script>', head)
         assert len(found) == 1
         assert head.count("<script") == 1
         data = json.loads(found[0])
         assert data["@type"] == "TechArticle"
-        assert data["identifier"] == entry.id
+        assert data["identifier"] == view.id
         assert data["description"]
         assert ("url" in data) == bool(url)
-        assert ("dateModified" in data) == (entry.newest is not None)
-        assert f'<meta property="og:title" content="{entry.id}: ' in head
+        assert ("dateModified" in data) == (view.newest is not None)
+        assert f'<meta property="og:title" content="{view.id}: ' in head
         assert ('property="og:url"' in head) == bool(url)
         assert 'type="application/atom+xml"' in head

@@ -39,7 +39,7 @@ def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None
     base = load_base(config)
     refuse_broken(base.problems)
     folders = steps.Folders(config.root)
-    with steps.alone(config):
+    with steps.build_lock(config):
         steps.recover(config)
         site = folders.site
         if only in (None, "generate"):
@@ -74,7 +74,7 @@ def serve(ctx: click.Context, port: int) -> None:
     from kbtools.site.server import Server
 
     config = config_of(ctx)
-    with steps.alone(config):
+    with steps.build_lock(config):
         live = Live(config, main, click.echo)
         server = Server(live, port)
         server.start()

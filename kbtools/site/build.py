@@ -21,9 +21,9 @@ from filelock import FileLock, Timeout
 from kbtools.articles import links
 from kbtools.checks.base import Base
 from kbtools.config import Config, KbtoolsError
-from kbtools.site import data, model, reference, theming
+from kbtools.site import data, reference, theming
 from kbtools.site.generate import tree, write
-from kbtools.site.model import Book
+from kbtools.site.model import SiteModel, build_model
 
 URL = "KBTOOLS_SITE_URL"
 """Variable by which `mkdocs.yml` learns the address of the site."""
@@ -66,17 +66,17 @@ class Folders(msgspec.Struct, frozen=True):
         return self.root / "site"
 
 
-def generate(base: Base, commands: click.Command, made: Book | None = None) -> list[Path]:
+def generate(base: Base, commands: click.Command, made: SiteModel | None = None) -> list[Path]:
     """Writes all that the site is built from; the files that changed.
 
-    `commands` is the command line, of which there may be a page. `made` is the book of the
+    `commands` is the command line, of which there may be a page. `made` is the model of the
     knowledge base, where it is known already.
 
     Raises:
         KbtoolsError: a row of evidence cannot be read.
     """
     folders = Folders(base.config.root)
-    made = made or model.of(base)
+    made = made or build_model(base)
     pages = dict(tree_of(made, commands))
     names = [name for name in pages if name.endswith(".md")]
     return [
@@ -86,7 +86,7 @@ def generate(base: Base, commands: click.Command, made: Book | None = None) -> l
     ]
 
 
-def tree_of(made: Book, commands: click.Command) -> Iterator[tuple[str, bytes]]:
+def tree_of(made: SiteModel, commands: click.Command) -> Iterator[tuple[str, bytes]]:
     """The whole tree that is built: path → content."""
     yield from tree(made)
     yield from reference.pages(made.config, commands)
@@ -181,7 +181,7 @@ def recover(config: Config) -> None:
         folders.last.rename(folders.site)
 
 
-def alone(config: Config) -> FileLock:
+def build_lock(config: Config) -> FileLock:
     """The lock that keeps two builds of one knowledge base apart.
 
     Raises:

@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from kbtools.site import model as books
 from kbtools.site import theming
 from kbtools.site.data import structured
-from kbtools.site.model import Book, Entry
-from kbtools.site.pages import lists, others
+from kbtools.site.model import ArticleView, SiteModel, cells_of
+from kbtools.site.pages import board, docs, downloads, lists
 from kbtools.site.pages.article import article_page
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.logs import logs_page
@@ -47,41 +46,41 @@ def write(files: dict[str, bytes], folder: Path) -> list[Path]:
     return changed
 
 
-def tree(book: Book) -> Iterator[tuple[str, bytes]]:
+def tree(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """Every file's path in the tree, and its content."""
-    yield from other_pages(book)
-    for entry in book.entries:
-        yield from entry_pages(book, entry)
+    yield from shared_pages(model)
+    for view in model.views:
+        yield from article_pages(model, view)
 
 
-def entry_pages(book: Book, entry: Entry) -> Iterator[tuple[str, bytes]]:
+def article_pages(model: SiteModel, view: ArticleView) -> Iterator[tuple[str, bytes]]:
     """What is of one article: its page and its logs in every language, its snippets as files."""
-    cells = books.cells(entry, book.toolchains)
-    for snippet in entry.article.snippets:
-        yield others.download(book, snippet)
-    for language in book.languages:
-        frame, head = Frame(book, language, f"{entry.id}/"), structured.head(book, entry, language)
-        yield article_page(frame, entry, cells, head)
-        yield logs_page(Frame(book, language, f"{entry.id}/logs/"), entry)
+    cells = cells_of(view, model.toolchains)
+    for snippet in view.article.snippets:
+        yield downloads.download(model, snippet)
+    for language in model.languages:
+        frame, head = Frame(model, language, f"{view.id}/"), structured.head(model, view, language)
+        yield article_page(frame, view, cells, head)
+        yield logs_page(Frame(model, language, f"{view.id}/logs/"), view)
 
 
-def other_pages(book: Book) -> Iterator[tuple[str, bytes]]:
+def shared_pages(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """What is of several articles or of none: lists, documentation, styles and scripts."""
     yield from theming.assets().items()
-    for language in book.languages:
-        yield from documentation(book, language)
-        yield lists.home_page(Frame(book, language, ""))
-        yield lists.index_page(Frame(book, language, "articles/"))
-        yield from lists.facet_pages(book, language)
-        yield others.board_page(Frame(book, language, "status/"))
-        yield others.paste_page(Frame(book, language, "paste/"))
-        yield others.search_page(Frame(book, language, "search/"))
-        yield from others.issue_pages(book, language)
+    for language in model.languages:
+        yield from documentation(model, language)
+        yield lists.home_page(Frame(model, language, ""))
+        yield lists.index_page(Frame(model, language, "articles/"))
+        yield from lists.facet_pages(model, language)
+        yield board.board_page(Frame(model, language, "status/"))
+        yield board.paste_page(Frame(model, language, "paste/"))
+        yield board.search_page(Frame(model, language, "search/"))
+        yield from board.issue_pages(model, language)
 
 
-def documentation(book: Book, language: str) -> Iterator[tuple[str, bytes]]:
+def documentation(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
     """The pages of `docs/`, and the list of them."""
-    found = others.docs(book, language)
+    found = docs.documents(model, language)
     for path, (text, written) in found.items():
-        yield others.doc_page(book, language, path, text, written)
-    yield others.guide_page(Frame(book, language, "guide/"), found)
+        yield docs.doc_page(model, language, path, text, written)
+    yield docs.guide_page(Frame(model, language, "guide/"), found)

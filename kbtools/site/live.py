@@ -19,10 +19,10 @@ from kbtools import config
 from kbtools.articles.model import Problem
 from kbtools.checks.base import load_base
 from kbtools.config import Config, KbtoolsError
-from kbtools.site import build, data, model, reference, search_index, theming
+from kbtools.site import build, data, reference, search_index, theming
 from kbtools.site.data.texts import address
-from kbtools.site.generate import entry_pages, other_pages, write
-from kbtools.site.model import Book, Entry
+from kbtools.site.generate import article_pages, shared_pages, write
+from kbtools.site.model import ArticleView, SiteModel, board_of, build_model
 
 Stamps = dict[Path, tuple[int, int]]
 POLL = 0.1
@@ -46,7 +46,7 @@ class Live:
         self._config = settings
         self._commands = commands
         self._say = say
-        self._book: Book | None = None
+        self._model: SiteModel | None = None
         self._pages: dict[str, bytes] = {}
         self._news = threading.Condition()
         self._searched = threading.Lock()
@@ -101,26 +101,26 @@ class Live:
         self._config = config.find(self._config.root)
         base = load_base(self._config)
         refuse(base.problems)
-        self._book = model.of(base)
-        build.generate(base, self._commands, self._book)
-        self._pages = dict(build.tree_of(self._book, self._commands))
+        self._model = build_model(base)
+        build.generate(base, self._commands, self._model)
+        self._pages = dict(build.tree_of(self._model, self._commands))
         build.html(self._config, into=self.folder)
 
     def _changed(self, files: set[Path]) -> None:
         """Builds the pages of the articles that these files are about, or everything."""
         ids = {self._article(file) for file in files}
-        if self._book is None or None in ids:
+        if self._model is None or None in ids:
             self._everything()
             return
-        entries = {entry.id: entry for entry in self._book.entries}
+        views = {view.id: view for view in self._model.views}
         for name in filter(None, ids):
-            entries.pop(name, None)
-            entries.update((entry.id, entry) for entry in self._entry(name))
-        ordered = tuple(entry for _, entry in sorted(entries.items()))
-        self._book = Book(self._config, ordered, self._book.board)
+            views.pop(name, None)
+            views.update((view.id, view) for view in self._entry(name))
+        ordered = tuple(view for _, view in sorted(views.items()))
+        self._model = SiteModel(self._config, ordered, self._model.board)
         pages = dict(self._pages)
-        for name in filter(None, ids & entries.keys()):
-            pages |= dict(entry_pages(self._book, entries[name]))
+        for name in filter(None, ids & views.keys()):
+            pages |= dict(article_pages(self._model, views[name]))
         self._put(pages)
 
     def _article(self, file: Path) -> str | None:
@@ -129,20 +129,20 @@ class Live:
             return found[0] if found else None
         return None
 
-    def _entry(self, name: str) -> tuple[Entry, ...]:
+    def _entry(self, name: str) -> tuple[ArticleView, ...]:
         base = load_base(self._config, sorted(self._config.articles.glob(f"{name}*.md")))
         refuse(base.problems)
-        return model.of(base).entries
+        return build_model(base).views
 
     def _lists(self) -> None:
         """Builds what shows several articles, as they are now."""
-        if self._book is None:
+        if self._model is None:
             return
-        entries = self._book.entries
-        made = self._book = Book(self._config, entries, model.board_of(entries))
-        own = {f"{entry.id}{end}" for entry in made.entries for end in (".md", "/")}
+        views = self._model.views
+        made = self._model = SiteModel(self._config, views, board_of(views))
+        own = {f"{view.id}{end}" for view in made.views for end in (".md", "/")}
         pages = {name: text for name, text in self._pages.items() if self._of(name, own)}
-        pages |= dict(other_pages(made))
+        pages |= dict(shared_pages(made))
         pages |= dict(reference.pages(self._config, self._commands))
         folders = build.Folders(self._config.root)
         write(dict(theming.theme(made)), folders.theme)

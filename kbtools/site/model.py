@@ -48,8 +48,8 @@ class Change(msgspec.Struct, frozen=True):
     """In UTC."""
 
 
-class Entry(msgspec.Struct, frozen=True, dict=True):
-    """An article, and all that follows for it."""
+class ArticleView(msgspec.Struct, frozen=True, dict=True):
+    """An article as the site shows it: its words, its runs, and the state that follows."""
 
     article: Article
     original: Text
@@ -88,18 +88,18 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
         return max((one.row.when for one in self.seen), default=None)
 
 
-class Book(msgspec.Struct, frozen=True, dict=True):
+class SiteModel(msgspec.Struct, frozen=True, dict=True):
     """The knowledge base, in the order of the ids."""
 
     config: Config
-    entries: tuple[Entry, ...]
+    views: tuple[ArticleView, ...]
     board: Matrix
-    """Articles × toolchains on which anything was seen; its rows stand in the order of entries."""
+    """Articles × toolchains on which anything was seen; its rows stand in the order of `views`."""
 
     @cached_property
-    def by_id(self) -> dict[str, Entry]:
-        """The entries by their ids."""
-        return {entry.id: entry for entry in self.entries}
+    def by_id(self) -> dict[str, ArticleView]:
+        """Id of an article → its view."""
+        return {view.id: view for view in self.views}
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -118,8 +118,8 @@ class Book(msgspec.Struct, frozen=True, dict=True):
         A release that a bisection went through, or an environment made for one failure, says
         nothing of the other articles. Among few articles every toolchain counts.
         """
-        ran = Counter(identity for entry in self.entries for identity in entry.by_toolchain)
-        few = len(self.entries) < MANY
+        ran = Counter(identity for view in self.views for identity in view.by_toolchain)
+        few = len(self.views) < MANY
         return tuple(one for one in self.toolchains if few or ran[one.identity] > 1)
 
     @cached_property
@@ -130,21 +130,21 @@ class Book(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """Every change of state, the newest first."""
-        found = [change for entry in self.entries for change in entry.changes]
+        found = [change for view in self.views for change in view.changes]
         return tuple(sorted(found, key=lambda one: (one.day, one.article), reverse=True))
 
     @cached_property
-    def issues(self) -> dict[str, tuple[Entry, ...]]:
+    def issues(self) -> dict[str, tuple[ArticleView, ...]]:
         """Upstream thread or commit, as in `owner/repo#12` → the articles that speak of it."""
-        found: dict[str, list[Entry]] = {}
-        for entry in self.entries:
-            for reference in dict.fromkeys(one.reference for one in entry.article.matter.upstream):
-                found.setdefault(reference, []).append(entry)
+        found: dict[str, list[ArticleView]] = {}
+        for view in self.views:
+            for reference in dict.fromkeys(one.reference for one in view.article.matter.upstream):
+                found.setdefault(reference, []).append(view)
         return {reference: tuple(of) for reference, of in sorted(found.items())}
 
 
-def of(base: Base) -> Book:
-    """The book of a knowledge base whose articles can all be decoded.
+def build_model(base: Base) -> SiteModel:
+    """The model of a knowledge base whose articles can all be decoded.
 
     Raises:
         KbtoolsError: a row of evidence cannot be read.
@@ -155,11 +155,11 @@ def of(base: Base) -> Book:
         if page.translates:
             words = text_of(page)
             translated.setdefault(str(page.matter.get("id")), {})[page.language] = words
-    entries = []
+    views = []
     for article in base.articles:
         found = seen(article, base.config)
-        entries.append(
-            Entry(
+        views.append(
+            ArticleView(
                 article=shortened(article),
                 original=text_of(pages[article.path]),
                 translations=translated.get(article.id, {}),
@@ -168,7 +168,7 @@ def of(base: Base) -> Book:
                 changes=changes_of(article, found),
             )
         )
-    return Book(base.config, tuple(entries), board_of(entries))
+    return SiteModel(base.config, tuple(views), board_of(views))
 
 
 def text_of(page: Page) -> Text:
@@ -195,21 +195,21 @@ def short(text: str) -> str:
     return text if len(text) <= LIMIT else f"{text[:LIMIT]}…"
 
 
-def board_of(entries: Sequence[Entry]) -> Matrix:
+def board_of(views: Sequence[ArticleView]) -> Matrix:
     """The same board as `matrix.matrix` makes, each row of evidence asked only once who it is."""
     known = {
         identity: here[0].row.toolchain
-        for entry in entries
-        for identity, here in entry.by_toolchain.items()
+        for view in views
+        for identity, here in view.by_toolchain.items()
     }
     toolchains = tuple(sorted(known.values(), key=order))
-    return Matrix(toolchains, tuple((one.id, cells(one, toolchains)) for one in entries))
+    return Matrix(toolchains, tuple((one.id, cells_of(one, toolchains)) for one in views))
 
 
-def cells(entry: Entry, toolchains: Iterable[Toolchain]) -> tuple[Cell, ...]:
+def cells_of(view: ArticleView, toolchains: Iterable[Toolchain]) -> tuple[Cell, ...]:
     """What is known of an article on each of these toolchains."""
-    here = entry.by_toolchain
-    return tuple(cell(entry.article, one, here.get(one.identity, ())) for one in toolchains)
+    here = view.by_toolchain
+    return tuple(cell(view.article, one, here.get(one.identity, ())) for one in toolchains)
 
 
 def changes_of(article: Article, found: Iterable[Seen]) -> tuple[Change, ...]:
@@ -246,19 +246,19 @@ def day(row: Row) -> datetime.date:
 # Addresses, relative to the root of the site: they are for ever.
 
 
-def prefix(book: Book, language: str) -> str:
+def prefix(model: SiteModel, language: str) -> str:
     """Of every page in a language: nothing, or `zh/`."""
-    return "" if language == book.languages[0] else f"{language}/"
+    return "" if language == model.languages[0] else f"{language}/"
 
 
-def page_path(book: Book, article: str, language: str) -> str:
+def page_path(model: SiteModel, article: str, language: str) -> str:
     """Of an article, as in `zh/KB0002/`."""
-    return links.path(article, "" if language == book.languages[0] else language)
+    return links.path(article, "" if language == model.languages[0] else language)
 
 
-def logs_path(book: Book, one: Seen, language: str) -> str:
+def logs_path(model: SiteModel, one: Seen, language: str) -> str:
     """Of the log of one run, as in `KB0002/logs/#r1-0a1b2c3d`."""
-    return f"{page_path(book, one.snippet.article, language)}logs/#{anchor(one)}"
+    return f"{page_path(model, one.snippet.article, language)}logs/#{anchor(one)}"
 
 
 def anchor(one: Seen) -> str:
@@ -271,6 +271,6 @@ def download_path(snippet: Snippet) -> str:
     return f"{snippet.article}/{snippet.id}{SUFFIX[snippet.language]}"
 
 
-def issue_path(book: Book, reference: str, language: str) -> str:
+def issue_path(model: SiteModel, reference: str, language: str) -> str:
     """Of the page about an upstream thread `owner/repo#12`: `issues/owner/repo/12/`."""
-    return prefix(book, language) + links.thread_path(reference)
+    return prefix(model, language) + links.thread_path(reference)

@@ -15,7 +15,7 @@ from markupsafe import escape
 
 from kbtools.site import words
 from kbtools.site.data import feeds
-from kbtools.site.model import Book, prefix
+from kbtools.site.model import SiteModel, prefix
 
 SITE = resources.files("kbtools.site")
 PARTS = ("kb-header", "kb-footer")
@@ -52,35 +52,35 @@ def folder() -> str:
     return "/".join(next(iter(assets())).split("/")[:2])
 
 
-def theme(book: Book) -> Iterator[tuple[str, bytes]]:
+def theme(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """The files of `theme.custom_dir`."""
-    own = book.config.knowledge_base
-    first = book.languages[0]
+    own = model.config.knowledge_base
+    first = model.languages[0]
     shared = {
         "assets": folder(),
         "first": first,
-        "colour": book.config.site.colour,
-        "colour-dark": book.config.site.colour_dark,
-        "alternates": alternates(book),
+        "colour": model.config.site.colour,
+        "colour-dark": model.config.site.colour_dark,
+        "alternates": alternates(model),
         "base": urlsplit(own.url).path.rstrip("/") + "/",
-        "known": known(book),
+        "known": known(model),
     }
     for name in ("main.html", "404.html", "partials/language.html"):
-        yield name, fill(book, (SITE / "theme" / name).read_text("utf-8"), first, shared).encode()
-    for language in book.languages:
+        yield name, fill(model, (SITE / "theme" / name).read_text("utf-8"), first, shared).encode()
+    for language in model.languages:
         values = shared | {
-            "prefix": prefix(book, language),
-            "languages": switches(book, language),
-            "source": source(book, language),
-            "machine": machine(book, language),
+            "prefix": prefix(model, language),
+            "languages": switches(model, language),
+            "source": source(model, language),
+            "machine": machine(model, language),
             "scripts": for_scripts(language),
         }
         for part in PARTS:
             text = (SITE / "theme" / "partials" / f"{part}.html").read_text("utf-8")
-            yield f"partials/{part}-{language}.html", fill(book, text, language, values).encode()
+            yield f"partials/{part}-{language}.html", fill(model, text, language, values).encode()
 
 
-def fill(book: Book, text: str, language: str, values: dict[str, str]) -> str:
+def fill(model: SiteModel, text: str, language: str, values: dict[str, str]) -> str:
     """A template with each `@name@` replaced: by a value, else by the site's own words."""
     own = words.of(language)
 
@@ -88,53 +88,52 @@ def fill(book: Book, text: str, language: str, values: dict[str, str]) -> str:
         name = match[1]
         if name in values:
             return values[name]
-        said = book.config.knowledge_base.name if name == "site-name" else own(name)
+        said = model.config.knowledge_base.name if name == "site-name" else own(name)
         return re.sub(r"[{}%#]", lambda brace: f"&#{ord(brace[0])};", str(escape(said)))
 
     return re.sub(r"@([a-z][a-z.-]*)@", value, text)
 
 
-def alternates(book: Book) -> str:
+def alternates(model: SiteModel) -> str:
     """Links to the same page in the other languages, for search engines."""
-    if not book.languages[1:]:
+    if not model.languages[1:]:
         return ""
     links = "".join(
         f'<link rel="alternate" hreflang="{one}" '
-        f"href=\"{{{{ ('{prefix(book, one)}' ~ page.meta.kb_path or './') | url }}}}\">"
-        for one in book.languages
+        f"href=\"{{{{ ('{prefix(model, one)}' ~ page.meta.kb_path or './') | url }}}}\">"
+        for one in model.languages
     )
     return f"{{% if page and page.meta and page.meta.kb_language %}}{links}{{% endif %}}"
 
 
-def switches(book: Book, language: str) -> str:
+def switches(model: SiteModel, language: str) -> str:
     """Links to the same page in the other languages, for readers."""
     found = []
-    for one in book.languages:
+    for one in model.languages:
         if one == language:
             continue
         name = escape(words.of(one)("name")) if one in words.KNOWN else escape(one)
         found.append(
             f'<a class="kb-language" lang="{one}" hreflang="{one}" '
-            f"href=\"{{{{ ('{prefix(book, one)}' ~ page.meta.kb_path or './') | url }}}}\">"
+            f"href=\"{{{{ ('{prefix(model, one)}' ~ page.meta.kb_path or './') | url }}}}\">"
             f"{name}</a>"
         )
     return "".join(found)
 
 
-def source(book: Book, language: str) -> str:
+def source(model: SiteModel, language: str) -> str:
     """A link to the repository, where the configuration names one."""
-    url = book.config.knowledge_base.repository
+    url = model.config.knowledge_base.repository
     if not url.startswith(("https://", "http://")):
         return ""
     return f' · <a href="{escape(url)}">{escape(words.of(language)("site.source"))}</a>'
 
 
-def machine(book: Book, language: str) -> str:
+def machine(model: SiteModel, language: str) -> str:
     """Links to what there is for programs and for feed readers."""
     own = words.of(language)
-    feed = (
-        f"<a href=\"{{{{ '{feeds.path(book, language)}' | url }}}}\">{escape(own('site.feed'))}</a>"
-    )
+    path = feeds.path(model, language)
+    feed = f"<a href=\"{{{{ '{path}' | url }}}}\">{escape(own('site.feed'))}</a>"
     texts = f"<a href=\"{{{{ 'llms.txt' | url }}}}\">{escape(own('site.machine'))}</a>"
     return f" · {feed} · {texts}"
 
@@ -154,8 +153,8 @@ def for_scripts(language: str) -> str:
     return "{% raw %}" + text + "{% endraw %}"
 
 
-def known(book: Book) -> str:
+def known(model: SiteModel) -> str:
     """Matches the first part of every address of the site, as JavaScript."""
-    own = book.config.knowledge_base
+    own = model.config.knowledge_base
     rest = ("articles", "paste", "status", "guide", "search", "issues", "by", "api", "badges")
-    return "|".join([rf"{own.prefix}\d+", *book.languages[1:], *rest])
+    return "|".join([rf"{own.prefix}\d+", *model.languages[1:], *rest])

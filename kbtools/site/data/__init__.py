@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kbtools.site.data import api, badges, feeds, osv, texts
-from kbtools.site.model import Book
+from kbtools.site.model import SiteModel
 
 
-def files(book: Book, pages: Iterable[str] = ()) -> Iterator[tuple[str, bytes]]:
+def files(model: SiteModel, pages: Iterable[str] = ()) -> Iterator[tuple[str, bytes]]:
     """Every finished file, by its path in the site; `pages` are the paths of those in the tree."""
-    yield from api.files(book)
-    for entry in book.entries:
-        record = osv.record(book, entry)
+    yield from api.files(model)
+    for view in model.views:
+        record = osv.record(model, view)
         if record:
-            yield osv.path(entry), api.encoded(record)
-    yield from feeds.files(book)
-    yield from badges.files(book)
-    yield from texts.files(book)
-    yield from texts.sitemaps(book, pages)
+            yield osv.path(view), api.encoded(record)
+    yield from feeds.files(model)
+    yield from badges.files(model)
+    yield from texts.files(model)
+    yield from texts.sitemaps(model, pages)

@@ -18,7 +18,7 @@ from kbtools.articles.model import Affected, FrontMatter
 from kbtools.evidence.state import Seen
 from kbtools.evidence.verdicts import Colour
 from kbtools.site.data import osv
-from kbtools.site.model import Book, Entry, download_path, logs_path, page_path
+from kbtools.site.model import ArticleView, SiteModel, download_path, logs_path, page_path
 from kbtools.toolchains.model import Toolchain
 
 FOLDER = "api/v1"
@@ -178,17 +178,17 @@ KINDS: dict[str, type[msgspec.Struct]] = {
 """Kind of document → its form; the schema of each is `schemas/KIND.json`."""
 
 
-def files(book: Book) -> Iterator[tuple[str, bytes]]:
+def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """Every document and every schema."""
-    yield f"{FOLDER}/index.json", encoded(index(book))
-    names = {id(one): name_of(one) for one in book.toolchains}
-    for entry in book.entries:
-        yield document_path(entry), encoded(document(book, entry, names))
-    yield f"{FOLDER}/toolchains.json", encoded(toolchains(book))
-    yield f"{FOLDER}/issues.json", encoded(issues(book))
-    matters = [entry.article.matter for entry in book.entries]
-    yield f"{FOLDER}/signatures.json", encoded(matching.index_of(matters, book.config))
-    changed = tuple(changes(entry) for entry in book.entries)
+    yield f"{FOLDER}/index.json", encoded(index(model))
+    names = {id(one): name_of(one) for one in model.toolchains}
+    for view in model.views:
+        yield document_path(view), encoded(document(model, view, names))
+    yield f"{FOLDER}/toolchains.json", encoded(toolchains(model))
+    yield f"{FOLDER}/issues.json", encoded(issues(model))
+    matters = [view.article.matter for view in model.views]
+    yield f"{FOLDER}/signatures.json", encoded(matching.index_of(matters, model.config))
+    changed = tuple(changes(view) for view in model.views)
     newest = sorted(
         (c for of in changed for c in of), key=lambda c: (-c.day.toordinal(), c.article)
     )
@@ -207,9 +207,9 @@ def schema(form: type[Any]) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(form)}
 
 
-def document_path(entry: Entry) -> str:
+def document_path(view: ArticleView) -> str:
     """Of an article's document, as in `api/v1/KB0002.json`."""
-    return f"{FOLDER}/{entry.id}.json"
+    return f"{FOLDER}/{view.id}.json"
 
 
 def name_of(toolchain: Toolchain) -> str:
@@ -217,44 +217,44 @@ def name_of(toolchain: Toolchain) -> str:
     return toolchain.identity[:12]
 
 
-def index(book: Book) -> Index:
+def index(model: SiteModel) -> Index:
     """All articles."""
-    base = book.config.knowledge_base
-    articles = tuple(summary(book, entry) for entry in book.entries)
+    base = model.config.knowledge_base
+    articles = tuple(summary(model, view) for view in model.views)
     return Index(1, base.name, base.url, base.languages, articles)
 
 
-def summary(book: Book, entry: Entry) -> Summary:
+def summary(model: SiteModel, view: ArticleView) -> Summary:
     """An article in the list of all."""
-    matter = entry.article.matter
+    matter = view.article.matter
     return Summary(
-        id=entry.id,
+        id=view.id,
         title=matter.title,
         summary=matter.summary,
         components=matter.components,
         stage=matter.stage,
         severity=matter.severity,
-        state=entry.state.word,
-        newest=entry.newest,
-        page=page_path(book, entry.id, book.languages[0]),
-        markdown=f"{entry.id}.md",
-        document=document_path(entry),
-        badge=f"badges/{entry.id}.svg",
-        osv=osv.path(entry) if osv.record(book, entry) else None,
+        state=view.state.word,
+        newest=view.newest,
+        page=page_path(model, view.id, model.languages[0]),
+        markdown=f"{view.id}.md",
+        document=document_path(view),
+        badge=f"badges/{view.id}.svg",
+        osv=osv.path(view) if osv.record(model, view) else None,
     )
 
 
-def document(book: Book, entry: Entry, names: dict[int, str] | None = None) -> Document:
+def document(model: SiteModel, view: ArticleView, names: dict[int, str] | None = None) -> Document:
     """An article, what it claims and what was seen."""
-    state = entry.state
-    texts = {entry.original.language: entry.original, **entry.translations}
+    state = view.state
+    texts = {view.original.language: view.original, **view.translations}
     return Document(
         schema=1,
-        id=entry.id,
-        matter=entry.article.matter,
+        id=view.id,
+        matter=view.article.matter,
         state=State(state.word, state.green, state.red, state.not_run, state.toolchains),
         words={
-            language: Words(text.title, text.summary, page_path(book, entry.id, language))
+            language: Words(text.title, text.summary, page_path(model, view.id, language))
             for language, text in texts.items()
         },
         snippets=tuple(
@@ -266,15 +266,15 @@ def document(book: Book, entry: Entry, names: dict[int, str] | None = None) -> D
                 affected=one.affected,
                 code=one.digest,
                 download=download_path(one),
-                runs=tuple(run(book, seen, names or {}) for seen in entry.of(one.id)),
+                runs=tuple(run(model, seen, names or {}) for seen in view.of(one.id)),
             )
-            for one in entry.article.snippets
+            for one in view.article.snippets
         ),
-        changes=changes(entry),
+        changes=changes(view),
     )
 
 
-def run(book: Book, one: Seen, names: dict[int, str]) -> Run:
+def run(model: SiteModel, one: Seen, names: dict[int, str]) -> Run:
     """A run of a snippet; `names` are known ids of toolchains, by the identity of the object."""
     outcome, toolchain = one.row.outcome, one.row.toolchain
     return Run(
@@ -286,26 +286,26 @@ def run(book: Book, one: Seen, names: dict[int, str]) -> Run:
         seconds=outcome.seconds,
         compiled_for=outcome.targets,
         when=one.row.when,
-        log=logs_path(book, one, book.languages[0]),
+        log=logs_path(model, one, model.languages[0]),
     )
 
 
-def changes(entry: Entry) -> tuple[Change, ...]:
+def changes(view: ArticleView) -> tuple[Change, ...]:
     """The changes of an article's state, the oldest first."""
-    return tuple(Change(one.article, one.before, one.after, one.day) for one in entry.changes)
+    return tuple(Change(one.article, one.before, one.after, one.day) for one in view.changes)
 
 
-def toolchains(book: Book) -> Toolchains:
+def toolchains(model: SiteModel) -> Toolchains:
     """Every toolchain on which anything was seen, as the columns of the board stand."""
-    return Toolchains(1, tuple(Known(name_of(one), one.label, one) for one in book.toolchains))
+    return Toolchains(1, tuple(Known(name_of(one), one.label, one) for one in model.toolchains))
 
 
-def issues(book: Book) -> Issues:
+def issues(model: SiteModel) -> Issues:
     """Every upstream thread that an article speaks of."""
     return Issues(
         1,
         tuple(
-            Thread(reference, links.upstream_url(reference), tuple(one.id for one in entries))
-            for reference, entries in book.issues.items()
+            Thread(reference, links.upstream_url(reference), tuple(one.id for one in views))
+            for reference, views in model.issues.items()
         ),
     )

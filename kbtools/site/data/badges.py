@@ -7,7 +7,7 @@ from html import escape
 
 import msgspec
 
-from kbtools.site.model import Book, Entry
+from kbtools.site.model import ArticleView, SiteModel
 from kbtools.site.rendering import cut
 
 LEFT = "#3d444d"
@@ -32,35 +32,35 @@ class Shield(msgspec.Struct, frozen=True, rename="camel"):
     color: str
 
 
-def files(book: Book) -> Iterator[tuple[str, bytes]]:
+def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """Both badges of every article."""
-    for entry in book.entries:
-        word = entry.state.word
-        shield = Shield(1, entry.id, message(entry), RIGHT[word])
-        yield f"badges/{entry.id}.json", msgspec.json.encode(shield) + b"\n"
-        yield f"badges/{entry.id}.svg", svg(entry).encode()
+    for view in model.views:
+        word = view.state.word
+        shield = Shield(1, view.id, message(view), RIGHT[word])
+        yield f"badges/{view.id}.json", msgspec.json.encode(shield) + b"\n"
+        yield f"badges/{view.id}.svg", svg(view).encode()
 
 
-def message(entry: Entry) -> str:
+def message(view: ArticleView) -> str:
     """The state, and on how many toolchains anything was seen."""
-    word, count = entry.state.word, entry.state.toolchains
+    word, count = view.state.word, view.state.toolchains
     if word in ("not run", "retired"):
         return word
     return f"{word}, {count} toolchain{'s' * (count != 1)}"
 
 
-def svg(entry: Entry) -> str:
+def svg(view: ArticleView) -> str:
     """The badge: the id, and the state. Its title says all of it to who cannot see it."""
-    left, right = entry.id, message(entry)
+    left, right = view.id, message(view)
     one, two = width(left) + 14, width(right) + 14
-    newest = f", newest run {entry.newest:%Y-%m-%d}" if entry.newest else ""
-    title = escape(f"{entry.id}: {cut(entry.original.title)}; {right}{newest}")
+    newest = f", newest run {view.newest:%Y-%m-%d}" if view.newest else ""
+    title = escape(f"{view.id}: {cut(view.original.title)}; {right}{newest}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{one + two}" height="20" role="img"'
         f' aria-label="{title}"><title>{title}</title>'
         f'<clipPath id="r"><rect width="{one + two}" height="20" rx="3"/></clipPath>'
         f'<g clip-path="url(#r)"><rect width="{one}" height="20" fill="{LEFT}"/>'
-        f'<rect x="{one}" width="{two}" height="20" fill="{RIGHT[entry.state.word]}"/></g>'
+        f'<rect x="{one}" width="{two}" height="20" fill="{RIGHT[view.state.word]}"/></g>'
         f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
         f'<text x="7" y="14" textLength="{one - 14}">{escape(left)}</text>'
         f'<text x="{one + 7}" y="14" textLength="{two - 14}">{escape(right)}</text></g></svg>\n'

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 
 from kbtools.evidence.state import Seen, where
 from kbtools.site import words
-from kbtools.site.model import Book, Change, Entry, day, page_path, prefix
+from kbtools.site.model import ArticleView, Change, SiteModel, day, page_path, prefix
 from kbtools.site.rendering import LONG, cut
 
 ATOM = "http://www.w3.org/2005/Atom"
@@ -20,53 +20,53 @@ NEWEST = 200
 """Entries in a feed at most."""
 
 
-def path(book: Book, language: str) -> str:
+def path(model: SiteModel, language: str) -> str:
     """Of the feed in a language, as in `zh/feed.xml`."""
-    return f"{prefix(book, language)}feed.xml"
+    return f"{prefix(model, language)}feed.xml"
 
 
-def files(book: Book) -> Iterator[tuple[str, bytes]]:
+def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """The feed of each language."""
-    for language in book.languages:
-        yield path(book, language), feed(book, language)
+    for language in model.languages:
+        yield path(model, language), feed(model, language)
 
 
-def feed(book: Book, language: str) -> bytes:
+def feed(model: SiteModel, language: str) -> bytes:
     """The feed: the newest change first, each with what was seen on its day."""
-    say, base = words.of(language), book.config.knowledge_base
-    entries = {entry.id: entry for entry in book.entries}
-    changes = [(change, entries[change.article]) for change in book.changes[:NEWEST]]
-    updated = max((moment(one, entry) for one, entry in changes), default=NEVER)
+    say, base = words.of(language), model.config.knowledge_base
+    views = {view.id: view for view in model.views}
+    changes = [(change, views[change.article]) for change in model.changes[:NEWEST]]
+    updated = max((moment(one, view) for one, view in changes), default=NEVER)
     root = Xml.Element("feed", {"xmlns": ATOM, "xml:lang": language})
-    _add(root, "id", identity(book, "feed", language))
+    _add(root, "id", identity(model, "feed", language))
     _add(root, "title", f"{base.name}: {say('site.feed')}")
     _add(root, "updated", stamp(updated))
     _add(_add(root, "author"), "name", base.name)
-    _add(root, "link", rel="self", href=address(book, language, path(book, language)))
-    _add(root, "link", rel="alternate", type="text/html", href=address(book, language, ""))
-    for change, entry in changes:
-        text = entry.text(language)
+    _add(root, "link", rel="self", href=address(model, language, path(model, language)))
+    _add(root, "link", rel="alternate", type="text/html", href=address(model, language, ""))
+    for change, view in changes:
+        text = view.text(language)
         one = _add(root, "entry")
         _add(
             one,
             "id",
-            identity(book, language, *map(str, (change.article, change.day, change.after))),
+            identity(model, language, *map(str, (change.article, change.day, change.after))),
         )
         state = say.one_of("state", change.after)
-        _add(one, "title", f"{entry.id} · {state}: {cut(text.title)}")
-        _add(one, "updated", stamp(moment(change, entry)))
-        page = page_path(book, entry.id, language)
-        _add(one, "link", rel="alternate", type="text/html", href=address(book, language, page))
+        _add(one, "title", f"{view.id} · {state}: {cut(text.title)}")
+        _add(one, "updated", stamp(moment(change, view)))
+        page = page_path(model, view.id, language)
+        _add(one, "link", rel="alternate", type="text/html", href=address(model, language, page))
         _add(one, "category", term=change.after)
         before = say.one_of("state", change.before)
-        lines = [f"{before} → {state}", cut(text.summary, LONG), *map(line, cause(change, entry))]
+        lines = [f"{before} → {state}", cut(text.summary, LONG), *map(line, cause(change, view))]
         _add(one, "content", "\n".join(lines), type="text")
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, "unicode").encode()
 
 
-def cause(change: Change, entry: Entry) -> tuple[Seen, ...]:
+def cause(change: Change, view: ArticleView) -> tuple[Seen, ...]:
     """What was seen on the day of a change, whose verdicts speak for the new state."""
-    here = [one for one in entry.seen if day(one.row) == change.day]
+    here = [one for one in view.seen if day(one.row) == change.day]
     if change.after == "contradicted":
         return tuple(one for one in here if one.verdict.colour == "red")
     return tuple(one for one in here if str(one.verdict.name) == change.after)
@@ -77,24 +77,24 @@ def line(one: Seen) -> str:
     return cut(f"{one.snippet.id}: {one.verdict.name} ({where(one)})")
 
 
-def moment(change: Change, entry: Entry) -> datetime.datetime:
+def moment(change: Change, view: ArticleView) -> datetime.datetime:
     """When a change was complete: at the last run of its day, or at the day's beginning."""
     begins = datetime.datetime.combine(change.day, datetime.time(), datetime.UTC)
-    return max((one.row.when for one in cause(change, entry)), default=begins)
+    return max((one.row.when for one in cause(change, view)), default=begins)
 
 
-def identity(book: Book, *parts: str) -> str:
+def identity(model: SiteModel, *parts: str) -> str:
     """An id for ever, wherever the site is."""
-    base = book.config.knowledge_base
+    base = model.config.knowledge_base
     return uuid.uuid5(SPACE, "\n".join((base.name, base.prefix, *parts))).urn
 
 
-def address(book: Book, language: str, target: str) -> str:
+def address(model: SiteModel, language: str, target: str) -> str:
     """The address of a path of the site; relative to the feed where the site has none itself."""
-    url = book.config.knowledge_base.url.rstrip("/")
+    url = model.config.knowledge_base.url.rstrip("/")
     if url:
         return f"{url}/{target}"
-    return "../" * prefix(book, language).count("/") + target or "./"
+    return "../" * prefix(model, language).count("/") + target or "./"
 
 
 def stamp(when: datetime.datetime) -> str:

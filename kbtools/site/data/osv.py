@@ -17,7 +17,7 @@ from packaging.version import Version
 
 from kbtools.articles import links
 from kbtools.articles.model import ABSENT, Affected, Upstream
-from kbtools.site.model import Book, Entry, page_path
+from kbtools.site.model import ArticleView, SiteModel, page_path
 from kbtools.toolchains.model import MACHINE
 
 FORMAT = "1.7.5"
@@ -82,34 +82,36 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     withdrawn: datetime.datetime | None = None
 
 
-def path(entry: Entry) -> str:
+def path(view: ArticleView) -> str:
     """Of an article's record, as in `api/v1/osv/KB0002.json`."""
-    return f"api/v1/osv/{entry.id}.json"
+    return f"api/v1/osv/{view.id}.json"
 
 
-def record(book: Book, entry: Entry) -> Record | None:
+def record(model: SiteModel, view: ArticleView) -> Record | None:
     """The record of an article.
 
     None where it names no range of a package that holds by itself, or where nothing was run: a
     record has a date, and the only dates here are those of evidence.
     """
-    matter, newest = entry.article.matter, entry.newest
+    matter, newest = view.article.matter, view.newest
     affected = affects(matter.affected)
     if not affected or newest is None:
         return None
-    base, retired = book.config.knowledge_base, matter.retired
-    page = Link("ARTICLE", f"{base.url.rstrip('/')}/{page_path(book, entry.id, book.languages[0])}")
+    base, retired = model.config.knowledge_base, matter.retired
+    page = Link(
+        "ARTICLE", f"{base.url.rstrip('/')}/{page_path(model, view.id, model.languages[0])}"
+    )
     return Record(
         schema_version=FORMAT,
-        id=f"x_{entry.id}",
+        id=f"x_{view.id}",
         modified=newest.astimezone(datetime.UTC),
         summary=matter.title,
-        details=f"{matter.summary}\n\nState, computed from runs: {entry.state.word}.",
+        details=f"{matter.summary}\n\nState, computed from runs: {view.state.word}.",
         affected=affected,
         references=(*([page] if base.url else []), *map(link, matter.upstream)),
         database_specific=Specific(
             kind="a failure of a toolchain, not a vulnerability",
-            state=entry.state.word,
+            state=view.state.word,
             components=matter.components,
             stage=matter.stage,
             severity=matter.severity,

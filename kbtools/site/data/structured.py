@@ -9,25 +9,25 @@ from markupsafe import Markup
 
 from kbtools.site.data import feeds
 from kbtools.site.data.texts import absolute
-from kbtools.site.model import Book, Entry, page_path
+from kbtools.site.model import ArticleView, SiteModel, page_path
 from kbtools.site.rendering import LONG, cut
 
 
-def head(book: Book, entry: Entry, language: str) -> str:
+def head(model: SiteModel, view: ArticleView, language: str) -> str:
     """OpenGraph and JSON-LD of an article's page, and the feed, on one line."""
-    text = entry.text(language)
-    address = page_path(book, entry.id, language)
+    text = view.text(language)
+    address = page_path(model, view.id, language)
     described = plain_head(
-        book, language, f"{entry.id}: {cut(text.title)}", text.summary, address, kind="article"
+        model, language, f"{view.id}: {cut(text.title)}", text.summary, address, kind="article"
     )
-    return described + script(article(book, entry, language))
+    return described + script(article(model, view, language))
 
 
 def plain_head(
-    book: Book, language: str, title: str, about: str, address: str, *, kind: str = "website"
+    model: SiteModel, language: str, title: str, about: str, address: str, *, kind: str = "website"
 ) -> str:
     """OpenGraph of a page, and the feed; `address` is relative to the root of the site."""
-    name = book.config.knowledge_base.name
+    name = model.config.knowledge_base.name
     said = {
         "og:type": kind,
         "og:title": cut(title),
@@ -35,10 +35,10 @@ def plain_head(
         "og:site_name": name,
         "og:locale": language.replace("-", "_"),
     }
-    if book.config.knowledge_base.url:
-        said["og:url"] = absolute(book, address)
+    if model.config.knowledge_base.url:
+        said["og:url"] = absolute(model, address)
     tags = [Markup('<meta property="{}" content="{}">').format(k, v) for k, v in said.items() if v]
-    feed = "../" * address.count("/") + feeds.path(book, language)
+    feed = "../" * address.count("/") + feeds.path(model, language)
     tags.append(
         Markup('<link rel="alternate" type="application/atom+xml" title="{}" href="{}">').format(
             name, feed
@@ -47,18 +47,18 @@ def plain_head(
     return "".join(tags)
 
 
-def article(book: Book, entry: Entry, language: str) -> dict[str, Any]:
+def article(model: SiteModel, view: ArticleView, language: str) -> dict[str, Any]:
     """An article as schema.org's TechArticle; of dates only those of evidence."""
-    text, config = entry.text(language), book.config
-    matter = entry.article.matter
-    address = page_path(book, entry.id, language)
+    text, config = view.text(language), model.config
+    matter = view.article.matter
+    address = page_path(model, view.id, language)
     said: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": "TechArticle",
         "headline": cut(text.title, 110),
-        "name": f"{entry.id}: {cut(text.title)}",
+        "name": f"{view.id}: {cut(text.title)}",
         "description": cut(text.summary, LONG),
-        "identifier": entry.id,
+        "identifier": view.id,
         "inLanguage": text.language,
         "about": [{"@type": "SoftwareApplication", "name": one} for one in matter.components],
         "keywords": [*matter.components, matter.stage, matter.severity],
@@ -70,13 +70,13 @@ def article(book: Book, entry: Entry, language: str) -> dict[str, Any]:
             for one in matter.affected
         )
         said["dependencies"] = cut(" or ".join(alternatives))
-    if entry.newest:
-        said["dateModified"] = feeds.stamp(entry.newest)
+    if view.newest:
+        said["dateModified"] = feeds.stamp(view.newest)
     if config.site.licence:
         said["license"] = config.site.licence
     if config.knowledge_base.url:
-        said["url"] = said["mainEntityOfPage"] = absolute(book, address)
-        said["isPartOf"]["url"] = absolute(book, "")
+        said["url"] = said["mainEntityOfPage"] = absolute(model, address)
+        said["isPartOf"]["url"] = absolute(model, "")
     return said
 
 

@@ -9,45 +9,45 @@ from html import escape
 
 from kbtools.articles import links
 from kbtools.evidence.state import where
-from kbtools.site.model import Book, Entry, page_path, prefix
+from kbtools.site.model import ArticleView, SiteModel, page_path, prefix
 
 SITEMAP_LIMIT = 50_000
 """Addresses in one sitemap at most, as its protocol has it."""
 
 
-def files(book: Book) -> Iterator[tuple[str, bytes]]:
+def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """Every article in every language it is written in, and `llms.txt`."""
-    for entry in book.entries:
-        for language in (entry.original.language, *entry.translations):
-            path = f"{prefix(book, language)}{entry.id}.md"
-            yield path, article(book, entry, language).encode()
-    yield "llms.txt", overview(book).encode()
+    for view in model.views:
+        for language in (view.original.language, *view.translations):
+            path = f"{prefix(model, language)}{view.id}.md"
+            yield path, article(model, view, language).encode()
+    yield "llms.txt", overview(model).encode()
 
 
-def article(book: Book, entry: Entry, language: str) -> str:
+def article(model: SiteModel, view: ArticleView, language: str) -> str:
     """An article as plain Markdown: what it says, its snippets, and what was seen of them."""
-    text, state = entry.text(language), entry.state
-    matter = entry.article.matter
+    text, state = view.text(language), view.state
+    matter = view.article.matter
     facts = {
         "State": f"{state.word}; {state.green} claims seen to hold, {state.red} contradicted, "
         f"{state.not_run} snippets not run since they were edited",
-        "Affected": _affected(entry) or "every toolchain",
+        "Affected": _affected(view) or "every toolchain",
         "Components": ", ".join(matter.components),
         "Stage": matter.stage,
         "Severity": matter.severity,
     }
-    lines = [f"# {entry.id}: {_line(text.title)}", "", f"**{_line(text.summary)}**", ""]
+    lines = [f"# {view.id}: {_line(text.title)}", "", f"**{_line(text.summary)}**", ""]
     if matter.retired:
         lines += [f"Retired since {matter.retired.since}: {_line(matter.retired.reason)}", ""]
     lines += [f"- {name}: {value}" for name, value in facts.items()]
-    if book.config.knowledge_base.url:
-        lines.append(f"- Page: {absolute(book, page_path(book, entry.id, language))}")
+    if model.config.knowledge_base.url:
+        lines.append(f"- Page: {absolute(model, page_path(model, view.id, language))}")
     lines += ["", text.page.body.strip(), "", "## Evidence", ""]
     lines += ["| snippet | verdict | toolchain | day |", "| --- | --- | --- | --- |"]
     lines += [
         f"| {one.snippet.id} ({one.snippet.role}) | {one.verdict.name}"
         f" | {_line(where(one))} | {one.row.when:%Y-%m-%d} |"
-        for one in entry.seen
+        for one in view.seen
     ] or ["| | not run | | |"]
     if matter.upstream:
         lines += ["", "## Upstream", ""]
@@ -57,9 +57,9 @@ def article(book: Book, entry: Entry, language: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def overview(book: Book) -> str:
+def overview(model: SiteModel) -> str:
     """`llms.txt`: what this is, and every article with the fix, as llmstxt.org proposes."""
-    config = book.config
+    config = model.config
     about = config.site.tagline or "Failures, each with what helps."
     lines = [
         f"# {_line(config.knowledge_base.name)}",
@@ -73,61 +73,63 @@ def overview(book: Book) -> str:
         "## Articles",
         "",
     ]
-    for entry in book.entries:
+    for view in model.views:
         title, summary = (
             re.sub(r"([\[\]\\<>])", r"\\\1", _line(said))
-            for said in (entry.original.title, entry.original.summary)
+            for said in (view.original.title, view.original.summary)
         )
-        where_ = absolute(book, f"{entry.id}.md")
-        lines.append(f"- [{entry.id}: {title}]({where_}): {summary} ({entry.state.word})")
+        where_ = absolute(model, f"{view.id}.md")
+        lines.append(f"- [{view.id}: {title}]({where_}): {summary} ({view.state.word})")
     lines += ["", "## Data", ""]
     for path, about in (
         ("api/v1/index.json", "every article, its state and where its documents are"),
         ("api/v1/toolchains.json", "the toolchains that claims were run on"),
         ("api/v1/issues.json", "upstream threads, and the articles that speak of them"),
     ):
-        lines.append(f"- [{path}]({absolute(book, path)}): {about}")
+        lines.append(f"- [{path}]({absolute(model, path)}): {about}")
     return "\n".join(lines) + "\n"
 
 
-def absolute(book: Book, path: str) -> str:
+def absolute(model: SiteModel, path: str) -> str:
     """The address of a path of the site; the path alone where the site has none."""
-    url = book.config.knowledge_base.url.rstrip("/")
+    url = model.config.knowledge_base.url.rstrip("/")
     return f"{url}/{path}" if url else path
 
 
-def sitemaps(book: Book, pages: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+def sitemaps(model: SiteModel, pages: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """The sitemap of these pages, files of Markdown in the tree; none without an address.
 
     A page of an article has the day of its newest evidence; of others no day is known.
     """
-    if not book.config.knowledge_base.url:
+    if not model.config.knowledge_base.url:
         yield "robots.txt", b"User-agent: *\nAllow: /\n"
         return
-    newest = {entry.id: entry.newest for entry in book.entries}
+    newest = {view.id: view.newest for view in model.views}
     addresses = sorted(map(address, pages))
     parts = [addresses[i : i + SITEMAP_LIMIT] for i in range(0, len(addresses), SITEMAP_LIMIT)]
     for number, part in enumerate(parts, 1):
         name = "sitemap.xml" if len(parts) == 1 else f"sitemap-{number}.xml"
-        yield name, sitemap(book, part, newest)
+        yield name, sitemap(model, part, newest)
     if len(parts) > 1:
         names = (f"sitemap-{i}.xml" for i, _ in enumerate(parts, 1))
-        inner = "".join(f"<sitemap><loc>{escape(absolute(book, n))}</loc></sitemap>" for n in names)
+        inner = "".join(
+            f"<sitemap><loc>{escape(absolute(model, n))}</loc></sitemap>" for n in names
+        )
         yield "sitemap.xml", _xml("sitemapindex", inner)
-    where_ = absolute(book, "sitemap.xml")
+    where_ = absolute(model, "sitemap.xml")
     yield "robots.txt", f"User-agent: *\nAllow: /\nSitemap: {where_}\n".encode()
 
 
 def sitemap(
-    book: Book, addresses: Iterable[str], newest: dict[str, datetime.datetime | None]
+    model: SiteModel, addresses: Iterable[str], newest: dict[str, datetime.datetime | None]
 ) -> bytes:
     """A sitemap of these addresses, relative to the root of the site."""
     urls = []
     for one in addresses:
-        parts = [part for part in one.split("/") if part not in book.languages]
+        parts = [part for part in one.split("/") if part not in model.languages]
         when = newest.get(parts[0])
         day = f"<lastmod>{when.astimezone(datetime.UTC):%Y-%m-%d}</lastmod>" if when else ""
-        urls.append(f"<url><loc>{escape(absolute(book, one))}</loc>{day}</url>")
+        urls.append(f"<url><loc>{escape(absolute(model, one))}</loc>{day}</url>")
     return _xml("urlset", "\n".join(urls))
 
 
@@ -143,10 +145,10 @@ def _xml(root: str, inner: str) -> bytes:
     return f'{head}<{root} xmlns="{space}">\n{inner}\n</{root}>\n'.encode()
 
 
-def _affected(entry: Entry) -> str:
+def _affected(view: ArticleView) -> str:
     said = [
         " and ".join(f"{name} {range_}" for name, range_ in alternative.items())
-        for alternative in entry.article.matter.affected
+        for alternative in view.article.matter.affected
     ]
     return _line(" or ".join(said))
 

@@ -10,7 +10,7 @@ from kbtools.articles.model import Snippet
 from kbtools.articles.parsing import Fence, Heading, Page
 from kbtools.articles.translations import is_outdated
 from kbtools.evidence.board import Cell
-from kbtools.site.model import Entry, download_path, issue_path
+from kbtools.site.model import ArticleView, download_path, issue_path
 from kbtools.site.pages import marks, prose
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.remedy import remedy
@@ -20,15 +20,15 @@ from kbtools.toolchains.model import MACHINE
 
 
 def article_page(
-    frame: Frame, entry: Entry, cells: tuple[Cell, ...], head: str = ""
+    frame: Frame, view: ArticleView, cells: tuple[Cell, ...], head: str = ""
 ) -> tuple[str, bytes]:
     """The page of an article in the language of the frame; `head` is more for its `<head>`."""
-    text = entry.text(frame.language)
-    sections = sections_of(entry, text.page)
+    text = view.text(frame.language)
+    sections = sections_of(view, text.page)
     running = [fence for fence in text.page.fences if fence.runs]
     by_line = {  # a translation has the same snippets, byte for byte, at other lines
         fence.line: snippet
-        for fence, snippet in zip(running, entry.article.snippets, strict=False)
+        for fence, snippet in zip(running, view.article.snippets, strict=False)
         if fence.code == snippet.code
     }
 
@@ -37,19 +37,19 @@ def article_page(
         if snippet is None:
             return prose.code_block(fence, text.page)
         language = {"cuda": "cpp"}.get(snippet.language, snippet.language)
-        return f"\n{bar(frame, entry, snippet)}\n{prose.code_block(fence, text.page, language)}"
+        return f"\n{bar(frame, view, snippet)}\n{prose.code_block(fence, text.page, language)}"
 
     parts = [
-        fold(frame, entry, cells),
+        fold(frame, view, cells),
         prose.body(frame, text.page, sections, replace),
-        texts(frame, entry),
-        section(frame, "evidence", evidence(frame, entry)),
-        section(frame, "upstream", upstream(frame, entry)),
-        section(frame, "link", link(frame, entry)),
+        texts(frame, view),
+        section(frame, "evidence", evidence(frame, view)),
+        section(frame, "upstream", upstream(frame, view)),
+        section(frame, "link", link(frame, view)),
     ]
     whole = "\n".join(parts)
     own = text.language == frame.language  # the original is searched in its own language
-    title = f"{entry.id}: {text.title}"
+    title = f"{view.id}: {text.title}"
     return frame.page(title, whole, about=text.summary, head=head, searched=own)
 
 
@@ -59,52 +59,52 @@ def section(frame: Frame, name: str, html: str) -> str:
     return f'\n## {title} {{#{name} data-pagefind-ignore="all"}}\n\n{html}\n'
 
 
-def texts(frame: Frame, entry: Entry) -> str:
+def texts(frame: Frame, view: ArticleView) -> str:
     """What the failure is recognised by and the page does not show: whoever has that, finds it."""
-    text = entry.text(frame.language)
+    text = view.text(frame.language)
     shown = " ".join(f"{text.title} {text.summary} {text.page.body}".split())
     more = [
         signature.literal
-        for signature in entry.article.matter.signatures
+        for signature in view.article.matter.signatures
         if " ".join(signature.literal.split()) not in shown
     ]
     return section(frame, "texts", frame.html("texts.html", texts=more)) if more else ""
 
 
-def sections_of(entry: Entry, page: Page) -> dict[str, str]:
+def sections_of(view: ArticleView, page: Page) -> dict[str, str]:
     """The heading of each section → its id, the same in every language."""
-    original: tuple[Heading, ...] = entry.original.page.headings
+    original: tuple[Heading, ...] = view.original.page.headings
     ids = [slug(heading.text) for heading in original]
     if len(page.headings) != len(ids):
         return {}
     return {heading.text: name for heading, name in zip(page.headings, ids, strict=True)}
 
 
-def fold(frame: Frame, entry: Entry, cells: tuple[Cell, ...]) -> str:
+def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
     """All that a reader in a hurry needs: is it mine, am I affected, what helps, was it tried."""
-    text, matter = entry.text(frame.language), entry.article.matter
-    by_id = frame.book.by_id
+    text, matter = view.text(frame.language), view.article.matter
+    by_id = frame.model.by_id
     return frame.html(
         "fold.html",
-        entry=entry,
+        view=view,
         matter=matter,
         title=cut(text.title),
         summary=cut(text.summary, LONG),
         text=text,
-        behind=text is not entry.original and is_outdated(text.page, entry.original.page),
-        word=entry.state.word,
-        remedy=remedy(entry.original.page, entry.article.snippets),
-        claim=claim(frame, entry),
-        strip=strip(frame, entry, cells),
-        strip_names=", ".join(names_of(entry)),
+        behind=text is not view.original and is_outdated(text.page, view.original.page),
+        word=view.state.word,
+        remedy=remedy(view.original.page, view.article.snippets),
+        claim=claim(frame, view),
+        strip=strip(frame, view, cells),
+        strip_names=", ".join(names_of(view)),
         confusable=[by_id[one] for one in matter.confusable if one in by_id],
-        you=you(frame, entry),
+        you=you(frame, view),
     )
 
 
-def claim(frame: Frame, entry: Entry) -> Markup:
+def claim(frame: Frame, view: ArticleView) -> Markup:
     """Where the article says that it fails, as HTML."""
-    alternatives = entry.article.matter.affected
+    alternatives = view.article.matter.affected
     if not alternatives:
         return escape(frame.words("article.claim-always"))
     code = Markup("<code>{}</code>")
@@ -116,19 +116,19 @@ def claim(frame: Frame, entry: Entry) -> Markup:
     return Markup("{}").format(escape(frame.words("article.claim"))).format(range=joined)
 
 
-def you(frame: Frame, entry: Entry) -> dict[str, object]:
+def you(frame: Frame, view: ArticleView) -> dict[str, object]:
     """What the box "is this you?" needs: the claim, and versions to pick from."""
     known: dict[str, list[str]] = {}
-    for name in names_of(entry):
+    for name in names_of(view):
         versions = dict.fromkeys(
             found.partition("+")[0]
-            for toolchain in frame.book.toolchains
+            for toolchain in frame.model.toolchains
             if (found := toolchain.version(name)) is not None
         )
         known[name] = list(versions)
-    gpus = {gpu.name: gpu.sm for toolchain in frame.book.toolchains for gpu in toolchain.gpus}
+    gpus = {gpu.name: gpu.sm for toolchain in frame.model.toolchains for gpu in toolchain.gpus}
     return {
-        "affected": entry.article.matter.affected,
+        "affected": view.article.matter.affected,
         "versions": known,
         "machine": MACHINE,
         "gpus": gpus if "sm" in known else {},
@@ -136,15 +136,15 @@ def you(frame: Frame, entry: Entry) -> dict[str, object]:
     }
 
 
-def bar(frame: Frame, entry: Entry, snippet: Snippet) -> str:
+def bar(frame: Frame, view: ArticleView, snippet: Snippet) -> str:
     """What stands above a snippet: its role, what was seen of it, how to run it oneself."""
     return frame.html(
         "bar.html",
         snippet=snippet,
-        marks=marks.counted(frame, entry.of(snippet.id)),
+        marks=marks.counted(frame, view.of(snippet.id)),
         needs=needs(frame, snippet),
         download=frame.to(download_path(snippet)),
-        logs=frame.here(f"{entry.id}/logs/#{snippet.id}"),
+        logs=frame.here(f"{view.id}/logs/#{snippet.id}"),
     )
 
 
@@ -162,11 +162,11 @@ def needs(frame: Frame, snippet: Snippet) -> str:
     return ", ".join(needed)
 
 
-def evidence(frame: Frame, entry: Entry) -> str:
+def evidence(frame: Frame, view: ArticleView) -> str:
     """Toolchains × snippets."""
-    columns = [one for one in entry.article.snippets if entry.of(one.id)]
+    columns = [one for one in view.article.snippets if view.of(one.id)]
     rows: dict[str, dict[str, object]] = {}
-    for one in entry.seen:
+    for one in view.seen:
         toolchain = one.row.toolchain
         row = rows.setdefault(
             toolchain.identity,
@@ -175,38 +175,38 @@ def evidence(frame: Frame, entry: Entry) -> str:
         row["cells"][one.snippet.id] = marks.of_run(frame, one)  # type: ignore[index]
         row["targets"] |= set(one.row.outcome.targets)  # type: ignore[operator]
         row["day"] = max(row["day"], one.row.when)  # type: ignore[call-overload]
-    position = {one.identity: i for i, one in enumerate(frame.book.toolchains)}
+    position = {one.identity: i for i, one in enumerate(frame.model.toolchains)}
     ordered = sorted(rows.items(), key=lambda item: position.get(item[0], len(position)))
     return frame.html(
         "evidence.html",
-        entry=entry,
+        view=view,
         columns=columns,
         rows=[row for _, row in ordered],
     )
 
 
-def upstream(frame: Frame, entry: Entry) -> str:
+def upstream(frame: Frame, view: ArticleView) -> str:
     """The threads of other projects, and what each is to this failure."""
     threads = [
         (
             one,
             links.upstream_url(one.reference),
-            frame.to(issue_path(frame.book, one.reference, frame.language)),
+            frame.to(issue_path(frame.model, one.reference, frame.language)),
         )
-        for one in entry.article.matter.upstream
+        for one in view.article.matter.upstream
     ]
     return frame.html("upstream.html", threads=threads)
 
 
-def link(frame: Frame, entry: Entry) -> str:
+def link(frame: Frame, view: ArticleView) -> str:
     """How to point to this page."""
-    own, matter = frame.book.config.knowledge_base, entry.article.matter
-    language = "" if frame.language == frame.book.languages[0] else frame.language
+    own, matter = frame.model.config.knowledge_base, view.article.matter
+    language = "" if frame.language == frame.model.languages[0] else frame.language
     return frame.html(
         "link.html",
-        entry=entry,
+        view=view,
         ways={
-            "url": links.url(entry.id, own.url, language),
+            "url": links.url(view.id, own.url, language),
             "markdown": links.markdown(matter, own.url),
             "badge": links.badge(matter, own.url),
             "reply": links.reply(matter, own.url, own.name),

@@ -9,7 +9,7 @@ import msgspec
 from markupsafe import escape
 
 from kbtools.site import words
-from kbtools.site.model import Book, prefix
+from kbtools.site.model import SiteModel, prefix
 from kbtools.site.rendering import LONG, cut, render
 
 SLUG = 60
@@ -19,7 +19,7 @@ SLUG = 60
 class Frame(msgspec.Struct, frozen=True):
     """A page that is being made."""
 
-    book: Book
+    model: SiteModel
     language: str
     path: str
     """Below its language's root, as in `KB0002/`; empty for the home page."""
@@ -32,7 +32,7 @@ class Frame(msgspec.Struct, frozen=True):
     @property
     def address(self) -> str:
         """Relative to the root of the site, as in `zh/KB0002/`."""
-        return prefix(self.book, self.language) + self.path
+        return prefix(self.model, self.language) + self.path
 
     @property
     def file(self) -> str:
@@ -49,7 +49,7 @@ class Frame(msgspec.Struct, frozen=True):
 
     def here(self, target: str) -> str:
         """The relative URL of an address below the root of the page's language."""
-        return self.to(prefix(self.book, self.language) + target)
+        return self.to(prefix(self.model, self.language) + target)
 
     def name_of(self, language: str) -> str:
         """A language's own name for itself."""
@@ -57,7 +57,7 @@ class Frame(msgspec.Struct, frozen=True):
 
     def counterpart(self, language: str) -> str:
         """The relative URL of the same page in another language."""
-        return self.to(prefix(self.book, language) + self.path)
+        return self.to(prefix(self.model, language) + self.path)
 
     @staticmethod
     def slug(value: str) -> str:
@@ -71,7 +71,7 @@ class Frame(msgspec.Struct, frozen=True):
         self, title: str, body: str, *, about: str = "", head: str = "", searched: bool = True
     ) -> tuple[str, bytes]:
         """The page's file: front matter that the theme reads, and the body in Markdown."""
-        name = self.book.config.knowledge_base.name
+        name = self.model.config.knowledge_base.name
         whole = f"{cut(title)} · {name}" if self.path else name
         described = f'<meta name="description" content="{escape(cut(about, LONG))}">'
         matter = {

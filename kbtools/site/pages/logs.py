@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kbtools.evidence.state import Seen, where
-from kbtools.site.model import Entry, anchor
+from kbtools.site.model import ArticleView, anchor
 from kbtools.site.pages import marks
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import cut
@@ -13,14 +13,14 @@ ONE, ALL = 30_000, 400_000
 """Characters shown of a log, and of all logs of an article."""
 
 
-def logs_page(frame: Frame, entry: Entry) -> tuple[str, bytes]:
+def logs_page(frame: Frame, view: ArticleView) -> tuple[str, bytes]:
     """The logs of an article, by snippet. An output that another run had, too, is there once."""
     known: dict[str, Seen] = {}
     left = ALL
     snippets = []
-    for snippet in entry.article.snippets:
+    for snippet in view.article.snippets:
         runs = []
-        for one in entry.of(snippet.id):
+        for one in view.of(snippet.id):
             output = one.row.outcome.output.strip("\n")
             first = known.setdefault(output, one) if len(output) > 200 else one
             shown = output[: min(ONE, left)] if first is one else ""
@@ -41,17 +41,17 @@ def logs_page(frame: Frame, entry: Entry) -> tuple[str, bytes]:
             snippets.append({"snippet": snippet, "runs": runs})
     return frame.plain(
         "logs.html",
-        frame.words("logs.title", id=entry.id),
-        entry.text(frame.language).title,
-        entry=entry,
+        frame.words("logs.title", id=view.id),
+        view.text(frame.language).title,
+        view=view,
         snippets=snippets,
-        toolchains=toolchains_of(entry),
+        toolchains=toolchains_of(view),
     )
 
 
-def toolchains_of(entry: Entry) -> list[tuple[Toolchain, str]]:
+def toolchains_of(view: ArticleView) -> list[tuple[Toolchain, str]]:
     """The toolchains of an article's evidence, each with all that is installed in it."""
-    found = [here[0].row.toolchain for here in entry.by_toolchain.values()]
+    found = [here[0].row.toolchain for here in view.by_toolchain.values()]
     return [
         (toolchain, cut(", ".join(f"{n} {v}" for n, v in toolchain.packages.items()), ONE // 10))
         for toolchain in found

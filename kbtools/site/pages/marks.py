@@ -9,7 +9,7 @@ import msgspec
 from kbtools.evidence.board import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
 from kbtools.evidence.state import Seen
 from kbtools.evidence.verdicts import GREEN, RED, VerdictName
-from kbtools.site.model import Entry, logs_path
+from kbtools.site.model import ArticleView, logs_path
 from kbtools.site.pages.frame import Frame
 from kbtools.toolchains.model import Toolchain
 
@@ -50,20 +50,20 @@ def of_run(frame: Frame, one: Seen) -> Mark:
     """The mark of one run of one snippet."""
     sign = sign_of(one.verdict.name)
     words = frame.words(f"verdict.{one.verdict.name}")
-    return Mark(sign, KINDS[sign], words, frame.to(logs_path(frame.book, one, frame.language)))
+    return Mark(sign, KINDS[sign], words, frame.to(logs_path(frame.model, one, frame.language)))
 
 
-def of_cell(frame: Frame, entry: Entry, found: Cell, toolchain: Toolchain) -> Mark:
+def of_cell(frame: Frame, view: ArticleView, found: Cell, toolchain: Toolchain) -> Mark:
     """The mark of an article on a toolchain, with a link to the run that it rests on."""
     kind = KINDS[found.mark]
-    run = telling(entry, found, toolchain) if found.verdicts else None
-    url = frame.to(logs_path(frame.book, run, frame.language)) if run else ""
+    run = telling(view, found, toolchain) if found.verdicts else None
+    url = frame.to(logs_path(frame.model, run, frame.language)) if run else ""
     return Mark(found.mark, kind, frame.words(f"mark.{kind}"), url)
 
 
-def telling(entry: Entry, found: Cell, toolchain: Toolchain) -> Seen | None:
+def telling(view: ArticleView, found: Cell, toolchain: Toolchain) -> Seen | None:
     """The run on a toolchain that its cell speaks of, or any other run there."""
-    here = entry.by_toolchain.get(toolchain.identity, ())
+    here = view.by_toolchain.get(toolchain.identity, ())
     wanted = {FAILS: "reproduced", WORKS: "resolved"}.get(found.mark, "")
     return next(
         (

@@ -165,8 +165,8 @@ def _url(frame: Frame, target: str) -> str:
     """Where a link of an author goes: to the web, to a heading or to an article; else nowhere."""
     if target.startswith(("http://", "https://", "#")):
         return str(escape(target))
-    article = frame.book.config.id_pattern.match(target.rpartition("/")[2])
-    if article and article[0] in frame.book.by_id:
+    article = frame.model.config.id_pattern.match(target.rpartition("/")[2])
+    if article and article[0] in frame.model.by_id:
         return f"{frame.here(article[0])}/"
     return ""
 
@@ -177,7 +177,7 @@ def _plain(words: str) -> str:
 
 def linked_ids(frame: Frame, html: str) -> str:
     """Every id of an article linked, unless it stands in a tag, a link or code."""
-    pattern, own = frame.book.config.id_pattern, frame.path.partition("/")[0]
+    pattern, own = frame.model.config.id_pattern, frame.path.partition("/")[0]
     if not pattern.search(html):
         return html
     pieces = re.split(r"(<a .*?</a>|<code>.*?</code>)", html, flags=re.DOTALL)
@@ -185,7 +185,7 @@ def linked_ids(frame: Frame, html: str) -> str:
         pieces[i] = pattern.sub(
             lambda match: (
                 f'<a href="{frame.here(match[0])}/">{match[0]}</a>'
-                if match[0] in frame.book.by_id and match[0] != own
+                if match[0] in frame.model.by_id and match[0] != own
                 else match[0]
             ),
             pieces[i],

@@ -8,7 +8,7 @@ from packaging.version import InvalidVersion, Version
 
 from kbtools.articles.model import ABSENT
 from kbtools.evidence.board import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
-from kbtools.site.model import Entry
+from kbtools.site.model import ArticleView
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.marks import Mark, of_cell
 from kbtools.toolchains.model import MACHINE, Toolchain
@@ -16,9 +16,9 @@ from kbtools.toolchains.model import MACHINE, Toolchain
 RANK = (CONTRADICTED, FAILS, WORKS, REPORTED, BLANK)
 
 
-def names_of(entry: Entry) -> list[str]:
+def names_of(view: ArticleView) -> list[str]:
     """What the article's claim is about: the names in its `affected`."""
-    alternatives = entry.article.matter.affected
+    alternatives = view.article.matter.affected
     named = (
         name
         for alternative in alternatives
@@ -28,16 +28,16 @@ def names_of(entry: Entry) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def strip(frame: Frame, entry: Entry, cells: Sequence[Cell]) -> list[Mark]:
+def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
     """A cell for each version that anything was run on, from old to new.
 
     Toolchains with the same versions of what the claim is about share a cell while they agree;
     where one was seen to fail and another not to, each has its own.
     """
-    names = names_of(entry)
-    common = {one.identity for one in frame.book.common}
+    names = names_of(view)
+    common = {one.identity for one in frame.model.common}
     groups: dict[str, list[tuple[Toolchain, Cell]]] = {}
-    for toolchain, found in zip(frame.book.toolchains, cells, strict=True):
+    for toolchain, found in zip(frame.model.toolchains, cells, strict=True):
         label = label_of(toolchain, names)
         if label and (found.verdicts or toolchain.identity in common):
             groups.setdefault(label, []).append((toolchain, found))
@@ -52,7 +52,7 @@ def strip(frame: Frame, entry: Entry, cells: Sequence[Cell]) -> list[Mark]:
             one, found = min(members, key=lambda member: RANK.index(member[1].mark))
             parts = [(label, one, found)]
         for shown, toolchain, found in parts:
-            mark = of_cell(frame, entry, found, toolchain)
+            mark = of_cell(frame, view, found, toolchain)
             marks.append(Mark(mark.sign, mark.kind, mark.words, mark.url, shown))
     if names:
         return marks

@@ -1,0 +1,83 @@
+"""The status board, the box for a traceback, the search page, and a page per upstream thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kbtools.articles import links
+from kbtools.site.model import ArticleView, SiteModel, issue_path, prefix
+from kbtools.site.pages import marks
+from kbtools.site.pages.frame import Frame
+from kbtools.site.rendering import cut, visible
+
+
+def board_page(frame: Frame) -> tuple[str, bytes]:
+    """Articles × toolchains, without the columns that are one article's own."""
+    model = frame.model
+    columns = {one.identity for one in model.common}
+    of_article = dict(model.board.rows)
+    rows = [
+        (
+            view,
+            [
+                marks.of_cell(frame, view, found, toolchain)
+                for found, toolchain in zip(of_article[view.id], model.toolchains, strict=True)
+                if toolchain.identity in columns
+            ],
+        )
+        for view in model.views
+    ]
+    return frame.plain(
+        "board.html",
+        frame.words("board.title"),
+        frame.words("board.lead"),
+        rows=rows,
+        own=[one for one in model.toolchains if one.identity not in columns],
+    )
+
+
+def paste_page(frame: Frame) -> tuple[str, bytes]:
+    """The box for a traceback, with the words of the articles that are translated."""
+    views, language = frame.model.views, frame.language
+    own = {
+        view.id: [cut(text.title), cut(text.summary)]
+        for view in views
+        if (text := view.translations.get(language))
+    }
+    return frame.plain(
+        "paste.html",
+        frame.words("paste.title"),
+        frame.words("paste.lead"),
+        example=next((one for view in views for one in _example(view)), ""),
+        own=own,
+    )
+
+
+def _example(view: ArticleView) -> Iterator[str]:
+    for one in view.seen:
+        if one.verdict.name == "reproduced" and 200 < len(one.row.outcome.output) < 4000:
+            yield visible(one.row.outcome.output)
+
+
+def search_page(frame: Frame) -> tuple[str, bytes]:
+    """A page of results, for a query in the address."""
+    return frame.plain("search.html", frame.words("search.title"))
+
+
+def issue_pages(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
+    """For every upstream thread, the articles that speak of it."""
+    for reference, views in model.issues.items():
+        path = issue_path(model, reference, language).removeprefix(prefix(model, language))
+        frame = Frame(model, language, path)
+        kinds = [
+            (view, [one for one in view.article.matter.upstream if one.reference == reference])
+            for view in views
+        ]
+        yield frame.plain(
+            "issue.html",
+            frame.words("issue.title", reference=reference),
+            frame.words("issue.lead"),
+            reference=reference,
+            url=links.upstream_url(reference),
+            views=kinds,
+        )

@@ -1,0 +1,56 @@
+"""Snippets as files that run without kbtools."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+from kbtools.articles import links
+from kbtools.articles.model import Snippet
+from kbtools.site.model import SiteModel, download_path
+from kbtools.site.rendering import visible
+
+
+def download(model: SiteModel, snippet: Snippet) -> tuple[str, bytes]:
+    """A snippet as a file that runs by itself, without kbtools."""
+    return download_path(snippet), stand_alone(model, snippet).encode()
+
+
+def stand_alone(model: SiteModel, snippet: Snippet) -> str:
+    """The code of a snippet and of those it continues, headed by what it is and needs."""
+    sign = "//" if snippet.language == "cuda" else "#"
+    own = Path(download_path(snippet)).name
+    run = {"python": f"python {own}", "bash": f"bash {own}", "cuda": f"nvcc {own} -o a && ./a"}
+    variables = "".join(f"{name}='{value}' " for name, value in snippet.env.items())
+    command = (
+        f"{variables}{snippet.keys.tool + ' ' if snippet.keys.tool else ''}{run[snippet.language]}"
+    )
+    page = links.url(snippet.article, model.config.knowledge_base.url)
+    head = [
+        f"{snippet.name}, a {snippet.role}: {page}",
+        f"needs: {snippet.keys.requires}{', the network' if snippet.keys.net else ''}",
+        f"run: {command}",
+    ]
+    code = "\n".join(part.code.rstrip("\n") for part in (*snippet.before, snippet))
+    lines = [f"{sign} {visible(line).replace(chr(10), ' ')}" for line in head]
+    future = re.findall(r"^from __future__ import .*$", code, re.MULTILINE)
+    if snippet.language == "python" and snippet.uses_helper:
+        for line in future:
+            code = code.replace(line, "", 1)
+        lines += [*dict.fromkeys(future), *bundled()]
+    return "\n".join([*lines, "", code]) + "\n"
+
+
+def bundled() -> list[str]:
+    """`kbtools.repro`, which a stand-alone file brings along."""
+    source = (resources.files("kbtools") / "repro.py").read_text("utf-8")  # not to be run here
+    return [
+        "",
+        "# The module kbtools.repro, so that this file runs without kbtools.",
+        "import sys as _sys, types as _types",
+        '_kbtools, _repro = _types.ModuleType("kbtools"), _types.ModuleType("kbtools.repro")',
+        f"exec(compile({source!r}, 'kbtools/repro.py', 'exec'), _repro.__dict__)",
+        "_kbtools.repro = _repro",
+        '_sys.modules.update({"kbtools": _kbtools, "kbtools.repro": _repro})',
+    ]
