@@ -25,24 +25,24 @@ from isolation import ARTICLE, CONFIG
 
 from kbtools import config
 from kbtools.running import Run
-from kbtools.verification import ray as fleet
-from kbtools.verification.machines import Ground, Here, Wanted
+from kbtools.verification import ray as ray_engine
+from kbtools.verification.machines import EngineRequest, MachinePool, ThisMachine
 
 SNIPPET = "assert 1\n"
 
 
-def through(ground: Ground, count: int, jobs: int) -> None:
+def through(pool: MachinePool, count: int, jobs: int) -> None:
     """Runs snippets through an engine of ours."""
-    with ground:
-        [place], _ = ground.places(None)
-        ground.describe(place)
+    with pool:
+        [environment], _ = pool.toolchains(None)
+        pool.describe(environment)
         with (
-            ground.engine(place, Wanted(runs=count, jobs=jobs)) as engine,
-            ThreadPoolExecutor(jobs) as pool,
+            pool.engine(environment, EngineRequest(runs=count, jobs=jobs)) as engine,
+            ThreadPoolExecutor(jobs) as threads,
         ):
             run = Run(source=SNIPPET, language="python", shown="kb/an-article.md")
             started: tuple[int, ...] = ()
-            asked = [pool.submit(engine.run, run, 0, lambda _: started) for _ in range(count)]
+            asked = [threads.submit(engine.run, run, 0, lambda _: started) for _ in range(count)]
             ended = {future.result().outcome.status for future in asked}
     if ended != {"passed"}:
         raise SystemExit(f"a trivial snippet: {ended}")
@@ -50,12 +50,12 @@ def through(ground: Ground, count: int, jobs: int) -> None:
 
 def local(folder: Path, count: int, jobs: int) -> None:
     """The local executor: a process for each, forked from a zygote that preloads nothing."""
-    through(Here(config.find(folder)), count, jobs)
+    through(ThisMachine(config.find(folder)), count, jobs)
 
 
 def ray(folder: Path, count: int, jobs: int) -> None:
     """The same in the workers of a Ray cluster of this machine."""
-    through(fleet.ground(config.find(folder), "ray"), count, jobs)
+    through(ray_engine.ray_pool(config.find(folder), "ray"), count, jobs)
 
 
 def verify(folder: Path, count: int, jobs: int) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kbtools.config import KbtoolsError
-from kbtools.verification.bisection import Found, Saw, Step, between, search
+from kbtools.verification.bisection import BisectResult, Saw, Step, between, search
 
 VERSIONS = [f"1.{minor}" for minor in range(16)]
 
 
-def searched(history: str, *, every: bool = False) -> tuple[Found, list[str]]:
+def searched(history: str, *, every: bool = False) -> tuple[BisectResult, list[str]]:
     """Searches a history with a letter for each version: f fails, p passes, n says neither."""
     words: dict[str, Saw] = {"f": "fails", "p": "passes", "n": "neither"}
     versions, tried = VERSIONS[: len(history)], []

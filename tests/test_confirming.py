@@ -11,28 +11,36 @@ from kbtools.checks.base import load_base, readable_articles
 from kbtools.evidence.verdicts import VerdictName
 from kbtools.running import Run
 from kbtools.toolchains import declared
-from kbtools.verification.bench import MACHINES, Bench, Options, Result, plan
-from kbtools.verification.machines import Answer, Gone, Local, Started, Wanted
+from kbtools.verification.machines import (
+    EngineRequest,
+    LocalEngine,
+    MachineLost,
+    OnStart,
+    RunAnswer,
+)
+from kbtools.verification.verifier import MACHINES, Result, RunOptions, Verifier, plan
 
 
-class Mortal(Local):
+class Mortal(LocalEngine):
     """The engine of this machine; it dies so many times before it can say how it is."""
 
-    def __init__(self, base: config.Config, python: str, wanted: Wanted, deaths: int) -> None:
-        super().__init__(base, python, wanted)
+    def __init__(
+        self, base: config.Config, python: str, request: EngineRequest, deaths: int
+    ) -> None:
+        super().__init__(base, python, request)
         self.deaths, self.runs = deaths, 0
 
-    def run(self, run: Run, gpus: int, started: Started, *, alone: bool = False) -> Answer:
+    def run(self, run: Run, gpus: int, started: OnStart, *, alone: bool = False) -> RunAnswer:
         """Runs it, and counts."""
         self.runs += 1
         return super().run(run, gpus, started, alone=alone)
 
-    def illness(self, language: str, requires: str, gpus: int, answer: Answer) -> str:
+    def health_problem(self, language: str, requires: str, gpus: int, answer: RunAnswer) -> str:
         """Why this machine is unwell, if it still can tell."""
         if self.deaths:
             self.deaths -= 1
-            raise Gone("unplugged")
-        return super().illness(language, requires, gpus, answer)
+            raise MachineLost("unplugged")
+        return super().health_problem(language, requires, gpus, answer)
 
 
 def verified(base: Base, deaths: int) -> tuple[Result, int]:
@@ -43,11 +51,11 @@ def verified(base: Base, deaths: int) -> tuple[Result, int]:
     tasks = plan(articles, declared.describe(place), None, Role)
     engines: list[Mortal] = []
 
-    def engine(wanted: Wanted) -> Mortal:
-        engines.append(Mortal(given, place.python, wanted, deaths))
+    def engine(request: EngineRequest) -> Mortal:
+        engines.append(Mortal(given, place.python, request, deaths))
         return engines[-1]
 
-    [result] = Bench(given, tasks, Options(), engine).verify()
+    [result] = Verifier(given, tasks, RunOptions(), engine).verify()
     return result, engines[0].runs
 
 

@@ -19,7 +19,7 @@ from kbtools.evidence.verdicts import Verdict, VerdictName, expect
 from kbtools.outcome import Outcome
 from kbtools.reports import github, junit, sarif
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.bench import Result, Task, Verified
+from kbtools.verification.verifier import Result, Task, ToolchainRun
 
 HOSTILE = "::error::%0A ##[add-path]/x \\x1b[31m @everyone <b>`|` ]]>"
 ARTICLE = (
@@ -80,7 +80,7 @@ def test_what_could_not_be_concluded_is_no_alert(red: Base) -> None:
     toolchain = Toolchain(python="3.11.7", packages={})
     task = Task(one, one.snippets[0], toolchain, expect(one.snippets[0], toolchain))
     verdict = Verdict(VerdictName.INCONCLUSIVE, "this machine is unwell: its disk is full")
-    run = Verified(None, toolchain, (Result(task, verdict, Outcome("failed", exit=1)),), 1.0)
+    run = ToolchainRun(None, toolchain, (Result(task, verdict, Outcome("failed", exit=1)),), 1.0)
     log = json.loads(sarif.of_runs([run]))
     assert sarif_kit.validate.validation_errors(log) == []
     assert log["runs"][0]["results"] == []

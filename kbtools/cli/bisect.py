@@ -11,7 +11,7 @@ import click
 from kbtools.cli.group import config_of, main, refuse_broken, selected_path
 
 if TYPE_CHECKING:
-    from kbtools.verification.bisection import Found, Step
+    from kbtools.verification.bisection import BisectResult, Step
 
 
 @main.command()
@@ -85,7 +85,7 @@ def shown(step: Step) -> str:
     return f"{step.version:<10} {mark} {' '.join(step.reason.split())[:110]}"
 
 
-def conclude(found: Found, package: str) -> int:
+def conclude(found: BisectResult, package: str) -> int:
     """Says what follows from a search; the exit code."""
     if len(found.flips) > 1:
         click.echo("\nit flips more than once:")

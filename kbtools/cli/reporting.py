@@ -16,7 +16,7 @@ from kbtools.config import Config, KbtoolsError
 
 if TYPE_CHECKING:
     from kbtools.articles.model import Article, Problem
-    from kbtools.verification.bench import Verified
+    from kbtools.verification.verifier import ToolchainRun
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,7 +69,7 @@ def is_aside(given: dict[str, Any]) -> bool:
 
 
 def write(
-    runs: Sequence[Verified], articles: Iterable[Article], config: Config, given: dict[str, Any]
+    runs: Sequence[ToolchainRun], articles: Iterable[Article], config: Config, given: dict[str, Any]
 ) -> None:
     """Writes every file that was asked for.
 

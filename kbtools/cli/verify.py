@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from kbtools.checks.base import Base
     from kbtools.ci.changed import Changed
     from kbtools.running.executor import Sandbox
-    from kbtools.verification.bench import Bench, Result, Verified
-    from kbtools.verification.machines import Ground
+    from kbtools.verification.machines import MachinePool
+    from kbtools.verification.verifier import Result, ToolchainRun, Verifier
 
 
 @main.command()
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs", "-j", type=click.IntRange(1), help="Snippets at once. [default: as many as cores]"
 )
-@click.option("--all", "again", is_flag=True, help="Run what is remembered, too.")
+@click.option("--all", "rerun_remembered", is_flag=True, help="Run what is remembered, too.")
 @click.option(
     "--role",
     "roles",
@@ -99,7 +99,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
     """
     from kbtools.checks.base import load_base, readable_articles
     from kbtools.toolchains import declared
-    from kbtools.verification.bench import Bench, Options, Verified, plan
+    from kbtools.verification.verifier import RunOptions, ToolchainRun, Verifier, plan
 
     base = load_base(config_of(ctx))
     readable, problems = readable_articles(base)
@@ -107,25 +107,25 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
     changed = changed_since(base, chosen, given["changed_since"])
     mine = part_of(base, chosen, given["shard"], given["needs"])
     roles = [Role(role) for role in given["roles"]] or list(Role)
-    options = Options(
+    options = RunOptions(
         jobs=given["jobs"] or (None if given["on"] else os.cpu_count()),
-        again=given["again"],
+        rerun_remembered=given["rerun_remembered"],
         record=given["record"],
-        fresh=given["isolation"] == "spawn",
+        spawn=given["isolation"] == "spawn",
         timeout=given["timeout"],
         fail_fast=given["fail_fast"],
         sandbox=sandbox_of(given),
     )
     aside = reporting.is_aside(given)  # then what is for people goes to standard error
-    runs: list[Verified] = []
+    runs: list[ToolchainRun] = []
     planned, interrupted = 0, False
-    with ground_of(base.config, given["on"]) as ground, reporting.deaf(given["github"], aside):
-        places, missing = ground.places(given["toolchain"])
+    with machine_pool(base.config, given["on"]) as pool, reporting.deaf(given["github"], aside):
+        toolchains, missing = pool.toolchains(given["toolchain"])
         for name in missing:
             click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
-        for where in places:
-            toolchain = ground.describe(where)
-            if len(places) > 1 and not given["quiet"]:
+        for where in toolchains:
+            toolchain = pool.describe(where)
+            if len(toolchains) > 1 and not given["quiet"]:
                 click.echo(f"\n{where.title}: {toolchain.label}\n", err=aside)
             own = declared.made_for(base.config, where.name)
             tasks = [
@@ -140,10 +140,10 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
                 or where.name in changed.toolchains
             ]
             started = time.monotonic()
-            bench = Bench(base.config, tasks, options, partial(ground.engine, where))
-            results, interrupted = run_all(bench, given)
+            verifier = Verifier(base.config, tasks, options, partial(pool.engine, where))
+            results, interrupted = run_all(verifier, given)
             seconds = time.monotonic() - started
-            runs.append(Verified(where.title, toolchain, tuple(results), seconds))
+            runs.append(ToolchainRun(where.title, toolchain, tuple(results), seconds))
             planned += len(tasks)
             if interrupted or (options.fail_fast and "red" in runs[-1].colours):
                 break
@@ -230,18 +230,18 @@ def part_of(
     return sharding.part(snippets, wanted, sharding.recorded_seconds(chosen, base.config))
 
 
-def ground_of(base: Config, on: str | None) -> Ground:
+def machine_pool(config: Config, on: str | None) -> MachinePool:
     """The machines that snippets are run on."""
     from kbtools.verification import machines
 
     if on is None:
-        return machines.Here(base)
-    from kbtools.verification import ray as fleet
+        return machines.ThisMachine(config)
+    from kbtools.verification import ray as ray_engine
 
-    return fleet.ground(base, on)
+    return ray_engine.ray_pool(config, on)
 
 
-def run_all(bench: Bench, given: dict[str, Any]) -> tuple[list[Result], bool]:
+def run_all(verifier: Verifier, given: dict[str, Any]) -> tuple[list[Result], bool]:
     """Runs the tasks and shows them as they end; the results, and whether Ctrl-C came."""
     from contextlib import ExitStack
 
@@ -257,9 +257,9 @@ def run_all(bench: Bench, given: dict[str, Any]) -> tuple[list[Result], bool]:
 
             from kbtools.reports.progress import Progress
 
-            progress = stack.enter_context(Progress(len(bench.tasks), Console(file=stream)))
+            progress = stack.enter_context(Progress(len(verifier.tasks), Console(file=stream)))
         try:
-            for result in bench.verify(progress.started if progress else lambda *_: None):
+            for result in verifier.verify(progress.started if progress else lambda *_: None):
                 results.append(result)
                 line = text.verdict(result)
                 if progress:
@@ -273,7 +273,7 @@ def run_all(bench: Bench, given: dict[str, Any]) -> tuple[list[Result], bool]:
     return results, False
 
 
-def summarise(runs: Sequence[Verified], given: dict[str, Any]) -> None:
+def summarise(runs: Sequence[ToolchainRun], given: dict[str, Any]) -> None:
     """Prints what the runs amount to."""
     from kbtools.reports import text
 

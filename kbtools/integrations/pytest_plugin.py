@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from kbtools.config import Config
     from kbtools.toolchains.model import Toolchain
-    from kbtools.verification.bench import Bench, Result, Task
+    from kbtools.verification.verifier import Result, Task, Verifier
 
 
 class Contradicted(Exception):
@@ -27,11 +27,11 @@ class Contradicted(Exception):
         self.result = result
 
 
-class Benches:
-    """A bench for each knowledge base of the session, made once its snippets are known."""
+class Verifiers:
+    """A verifier for each knowledge base of the session, made once its snippets are known."""
 
     def __init__(self) -> None:
-        self._made: dict[Path, Bench] = {}
+        self._verifiers: dict[Path, Verifier] = {}
         self._toolchain: dict[Path, Toolchain] = {}
 
     def toolchain(self, base: Config) -> Toolchain:
@@ -43,30 +43,30 @@ class Benches:
             self._toolchain[base.root] = declared.describe(where)
         return self._toolchain[base.root]
 
-    def of(self, item: SnippetItem) -> Bench:
-        """The bench that an item runs on."""
+    def of(self, item: SnippetItem) -> Verifier:
+        """The verifier that an item runs on."""
         from kbtools.toolchains import declared
-        from kbtools.verification.bench import Bench, Options
-        from kbtools.verification.machines import Here
+        from kbtools.verification.machines import ThisMachine
+        from kbtools.verification.verifier import RunOptions, Verifier
 
         root = item.base.root
-        if root not in self._made:
+        if root not in self._verifiers:
             same = [i for i in item.session.items if isinstance(i, SnippetItem)]
             tasks = [i.task for i in same if i.base.root == root]
             here = declared.find(item.base, None)
-            engine = partial(Here(item.base).engine, here)
-            bench = Bench(item.base, tasks, Options(again=True), engine)
-            bench.engine.__enter__()
-            self._made[root] = bench
-        return self._made[root]
+            engine = partial(ThisMachine(item.base).engine, here)
+            verifier = Verifier(item.base, tasks, RunOptions(rerun_remembered=True), engine)
+            verifier.engine.__enter__()
+            self._verifiers[root] = verifier
+        return self._verifiers[root]
 
     def close(self) -> None:
         """Ends them all."""
-        for bench in self._made.values():
-            bench.engine.close()
+        for verifier in self._verifiers.values():
+            verifier.engine.close()
 
 
-BENCHES = pytest.StashKey[Benches]()
+VERIFIERS = pytest.StashKey[Verifiers]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,15 +77,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes room for the benches of the session."""
-    config.stash[BENCHES] = Benches()
+    """Makes room for the verifiers of the session."""
+    config.stash[VERIFIERS] = Verifiers()
     if config.getoption("diagnose") or config.getini("kbtools_diagnose"):
         config.pluginmanager.import_plugin("kbtools.integrations.pytest_diagnose")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Ends what still runs."""
-    benches = config.stash.get(BENCHES, None)
+    benches = config.stash.get(VERIFIERS, None)
     if benches:
         benches.close()
 
@@ -112,14 +112,14 @@ class ArticleFile(pytest.File):
         from kbtools.articles.model import Role
         from kbtools.checks.base import load_base, readable_articles
         from kbtools.reports import text
-        from kbtools.verification.bench import plan
+        from kbtools.verification.verifier import plan
 
         base = config.find(self.path.parent)
         articles, problems = readable_articles(load_base(base, [self.path]))
         if problems:
             shown = "\n\n".join(text.problem(one) for one in problems)
             raise self.CollectError(click.unstyle(shown))
-        toolchain = self.config.stash[BENCHES].toolchain(base)
+        toolchain = self.config.stash[VERIFIERS].toolchain(base)
         for task in plan(articles, toolchain, None, list(Role)):
             item: SnippetItem = SnippetItem.from_parent(
                 self, name=f"{task.snippet.name}[{task.snippet.role}]", task=task, base=base
@@ -137,7 +137,7 @@ class SnippetItem(pytest.Item):
 
     def runtest(self) -> None:
         """Green passes, grey is skipped with its reason, red fails."""
-        result = self.config.stash[BENCHES].of(self).life(self.task, lambda *_: None)
+        result = self.config.stash[VERIFIERS].of(self).verify_snippet(self.task, lambda *_: None)
         if result.verdict.colour == "red":
             raise Contradicted(result)
         if result.verdict.colour == "grey":

@@ -12,13 +12,13 @@ from kbtools.articles.translations import OutdatedTranslation
 from kbtools.config import Config
 from kbtools.evidence.verdicts import GREEN, RED
 from kbtools.reports.places import failing_line
-from kbtools.verification.bench import Result, Verified
+from kbtools.verification.verifier import Result, ToolchainRun
 
 SUMMARY_LIMIT = 1 << 20
 """Bytes that GitHub takes of a step's summary; of a longer one it shows nothing."""
 
 
-def of_runs(runs: Sequence[Verified], prefix: str = "") -> Iterator[str]:
+def of_runs(runs: Sequence[ToolchainRun], prefix: str = "") -> Iterator[str]:
     """A command for each red verdict, then for each that could not be concluded.
 
     GitHub shows the first ten errors and the first ten warnings of a step; the summary has all.
@@ -70,7 +70,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def summary(runs: Sequence[Verified], config: Config, source: str = "") -> str:
+def summary(runs: Sequence[ToolchainRun], config: Config, source: str = "") -> str:
     """The run as Markdown: counts, what is red and why, what was left out and why.
 
     `source` is the address that stands before the path of a file, to show its lines.
@@ -91,11 +91,11 @@ def summary(runs: Sequence[Verified], config: Config, source: str = "") -> str:
     return _cut(text, SUMMARY_LIMIT - 1024)
 
 
-def _heading(run: Verified) -> str:
+def _heading(run: ToolchainRun) -> str:
     return f"kbtools verify on {run.name}" if run.name else "kbtools verify"
 
 
-def _machine(run: Verified) -> Iterator[str]:
+def _machine(run: ToolchainRun) -> Iterator[str]:
     toolchain = run.toolchain
     yield f"{code(toolchain.software)}, {run.seconds:.1f} s"
     for gpu in dict.fromkeys(toolchain.gpus):
@@ -109,7 +109,7 @@ def _machine(run: Verified) -> Iterator[str]:
         yield f"<br>**not sandboxed**: {code(run.unsandboxed)}"
 
 
-def _counts(run: Verified) -> Iterator[str]:
+def _counts(run: ToolchainRun) -> Iterator[str]:
     counts = Counter(one.verdict.name for one in run.results)
     order = [*RED, *GREEN, *(name for name in counts if name not in RED + GREEN)]
     shown = [name for name in order if counts[name]]

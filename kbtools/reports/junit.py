@@ -9,7 +9,7 @@ from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, Skipped, TestCa
 
 from kbtools.reports import text
 from kbtools.reports.places import failing_line
-from kbtools.verification.bench import Result, Verified
+from kbtools.verification.verifier import Result, ToolchainRun
 
 
 class PlacedCase(TestCase):  # type: ignore[misc]
@@ -19,7 +19,7 @@ class PlacedCase(TestCase):  # type: ignore[misc]
     line = IntAttr()
 
 
-def as_junit(runs: Sequence[Verified], prefix: str = "") -> bytes:
+def as_junit(runs: Sequence[ToolchainRun], prefix: str = "") -> bytes:
     """A suite for each article: red is a failure, grey is skipped, `inconclusive` is an error.
 
     With several toolchains, a suite for each article on each of them. Viewers show the text of a
@@ -43,7 +43,7 @@ def as_junit(runs: Sequence[Verified], prefix: str = "") -> bytes:
     return bytes(whole.tostring())
 
 
-def _suite(name: str, run: Verified) -> TestSuite:
+def _suite(name: str, run: ToolchainRun) -> TestSuite:
     suite, toolchain = TestSuite(name), run.toolchain
     suite.add_property("toolchain", toolchain.label)
     suite.add_property("unsandboxed", run.unsandboxed)

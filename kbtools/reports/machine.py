@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from kbtools.verification.bench import Result, Verified
+from kbtools.verification.verifier import Result, ToolchainRun
 
 SCHEMA = 1
 
 
-def as_json(runs: Sequence[Verified]) -> bytes:
+def as_json(runs: Sequence[ToolchainRun]) -> bytes:
     """`{"schema", "toolchain", "unsandboxed", "results": […], "summary": {verdict: count}}`.
 
     With several toolchains: `{"schema", "runs": [{"name", "toolchain", "results", "summary"}]}`.
@@ -25,7 +25,7 @@ def as_json(runs: Sequence[Verified]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
 
 
-def _run(run: Verified) -> dict[str, Any]:
+def _run(run: ToolchainRun) -> dict[str, Any]:
     rows = [_row(result) for result in run.results]
     counts = Counter(row["verdict"] for row in rows)
     return {

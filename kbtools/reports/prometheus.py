@@ -11,7 +11,7 @@ from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.state import state_of
 from kbtools.evidence.verdicts import VerdictName
-from kbtools.verification.bench import Verified
+from kbtools.verification.verifier import ToolchainRun
 
 WORDS = ("contradicted", "reproduced", "resolved", "holds", "not run", "retired")
 """Every state of an article: one of which there is none counts 0, and is not missing."""
@@ -20,7 +20,10 @@ Sample = tuple[dict[str, str], float]
 
 
 def as_prometheus(
-    runs: Sequence[Verified], articles: Iterable[Article], config: Config, now: datetime.datetime
+    runs: Sequence[ToolchainRun],
+    articles: Iterable[Article],
+    config: Config,
+    now: datetime.datetime,
 ) -> bytes:
     """What the runs came to, and how the articles stand by all evidence that is recorded."""
     known = tuple(articles)
@@ -72,12 +75,12 @@ def as_prometheus(
     return "".join(line for family in families for line in family).encode()
 
 
-def _of(run: Verified) -> dict[str, str]:
+def _of(run: ToolchainRun) -> dict[str, str]:
     gpus = run.toolchain.gpus
     return {"toolchain": run.name or run.toolchain.brief, "gpu": gpus[0].name if gpus else ""}
 
 
-def _verdicts(run: Verified) -> Iterator[tuple[str, int]]:
+def _verdicts(run: ToolchainRun) -> Iterator[tuple[str, int]]:
     counts = Counter(result.verdict.name for result in run.results)
     for name in VerdictName:
         yield str(name), counts[name]

@@ -14,7 +14,7 @@ from kbtools.articles.model import Problem
 from kbtools.checks.rules import RULES
 from kbtools.evidence.verdicts import RED, VerdictName
 from kbtools.reports.places import failing_line
-from kbtools.verification.bench import Result, Verified
+from kbtools.verification.verifier import Result, ToolchainRun
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -28,7 +28,7 @@ MEANING = {
 }
 
 
-def of_runs(runs: Sequence[Verified], prefix: str = "") -> bytes:
+def of_runs(runs: Sequence[ToolchainRun], prefix: str = "") -> bytes:
     """A run of SARIF for each toolchain, with a result for each claim that is contradicted.
 
     What could not be concluded is a notification and no result: it says nothing of an article.
@@ -61,7 +61,7 @@ def _whole(runs: list[dict[str, Any]]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(log), indent=1) + b"\n"
 
 
-def _verified(run: Verified, prefix: str) -> dict[str, Any]:
+def _verified(run: ToolchainRun, prefix: str) -> dict[str, Any]:
     rules = [_rule(str(name), str(name).replace("-", " "), MEANING[name]) for name in RED]
     name = run.name or "this-interpreter"
     results = [_red(one, name, prefix) for one in run.results if one.verdict.colour == "red"]

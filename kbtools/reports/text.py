@@ -10,7 +10,7 @@ from click import style
 from kbtools.articles.model import Place, Problem, Snippet
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.evidence.verdicts import GREEN, RED, documented_failure
-from kbtools.verification.bench import Result, Verified
+from kbtools.verification.verifier import Result, ToolchainRun
 
 COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
 MARKS = {"green": "✓", "red": "✗", "grey": "·"}
@@ -86,7 +86,7 @@ def red(result: Result) -> str:
     return "\n".join(lines)
 
 
-def summary(run: Verified) -> str:
+def summary(run: ToolchainRun) -> str:
     """The run by verdict, red first, and what it amounts to."""
     results = sorted(run.results, key=lambda r: (r.task.article.id, r.task.snippet.place.line))
     blocks = [red(result) for result in results if result.verdict.colour == "red"]
@@ -107,7 +107,7 @@ def summary(run: Verified) -> str:
     return "\n\n".join([*blocks, line])
 
 
-def table(runs: Sequence[Verified]) -> str:
+def table(runs: Sequence[ToolchainRun]) -> str:
     """Snippets × toolchains, a verdict in each cell."""
     names = [run.name or run.toolchain.brief for run in runs]
     verdicts: dict[str, dict[int, Result]] = {}

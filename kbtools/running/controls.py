@@ -33,7 +33,7 @@ def control_for(language: str, requires: str, gpus: tuple[int, ...]) -> Run:
     return Run(source=PYTHON, language="python", shown="control", spawn=True)
 
 
-def illness(executor: Executor, language: str, requires: str, gpus: tuple[int, ...]) -> str:
+def health_problem(executor: Executor, language: str, requires: str, gpus: tuple[int, ...]) -> str:
     """Why a red verdict says more of this machine than of the article; empty when it does not.
 
     A known-good control that needs what the snippet needed is run.

@@ -18,8 +18,8 @@ from kbtools.config import Config, KbtoolsError
 from kbtools.evidence.verdicts import expect, fails_as_documented
 from kbtools.toolchains import declared, sync
 from kbtools.toolchains.installers import Tell
-from kbtools.verification.bench import Bench, Options, Task
-from kbtools.verification.machines import Here
+from kbtools.verification.machines import ThisMachine
+from kbtools.verification.verifier import RunOptions, Task, Verifier
 
 Saw = Literal["fails", "passes", "neither"]
 """What a repro did: its documented failure, a run to its end, or something that says nothing."""
@@ -35,7 +35,7 @@ class Step(msgspec.Struct, frozen=True):
     """Whether the article's claims expect it; None where nothing was seen."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class BisectResult(msgspec.Struct, frozen=True):
     """What a search found. The steps are in the order of their versions."""
 
     steps: tuple[Step, ...]
@@ -83,7 +83,7 @@ def between(versions: Iterable[str], first: str | None, last: str | None) -> tup
 
 def search(
     versions: Sequence[str], attempt: Callable[[str], Step], *, every: bool = False
-) -> Found:
+) -> BisectResult:
     """Tries both ends, then halves what lies between them; `every` tries every version.
 
     A version that says nothing (it cannot be built, or fails in another way) is passed over for
@@ -109,7 +109,7 @@ def search(
                 low = middle
             elif found == ends[1]:
                 high = middle
-    return Found(
+    return BisectResult(
         tuple(sorted(steps.values(), key=lambda step: Version(step.version))),
         tuple(one for one in versions if one not in steps),
     )
@@ -166,9 +166,9 @@ def attempt(
         toolchain = declared.describe(where)
         expected = expect(snippet, toolchain, name)
         task = Task(article, snippet, toolchain, expected)
-        options = Options(jobs=1, record=True)
-        engine = partial(Here(config).engine, where)
-        [result] = Bench(config, [task], options, engine).verify()
+        options = RunOptions(jobs=1, record=True)
+        engine = partial(ThisMachine(config).engine, where)
+        [result] = Verifier(config, [task], options, engine).verify()
     except KbtoolsError as error:
         return Step(version, "neither", str(error).splitlines()[0], None)
     finally:

@@ -1,7 +1,7 @@
 """What runs snippets: the seam between `verifying`, which judges, and the machines that run.
 
-A *ground* knows which toolchains there are on the machines it stands for, and gives an *engine* for
-one of them. The ground in this module is this machine; `kbtools.verification.ray` has another.
+A *pool* knows which toolchains there are on the machines it stands for, and gives an *engine* for
+one of them. The pool in this module is this machine; `kbtools.verification.ray` has another.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ import msgspec
 from kbtools.config import Config
 from kbtools.outcome import Outcome
 from kbtools.running import Executor, Run, Slots
-from kbtools.running.controls import illness
+from kbtools.running.controls import health_problem
 from kbtools.running.executor import Sandbox
 from kbtools.toolchains import declared
 from kbtools.toolchains.declared import Environment
 from kbtools.toolchains.model import Toolchain
 
-Started = Callable[[tuple[int, ...]], None]
+OnStart = Callable[[tuple[int, ...]], None]
 """Told when a run begins, with the indices of its GPUs."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class RunAnswer(msgspec.Struct, frozen=True):
     """What a run did, and where."""
 
     outcome: Outcome
     toolchain: Toolchain | None = None
     """Of the machine that ran it; None: the one that was planned for."""
-    place: object = None
+    worker: object = None
     """The engine's own note of where that was."""
 
 
-class Gone(Exception):
+class MachineLost(Exception):
     """The machine that gave an answer can no longer be asked anything."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class EngineRequest(msgspec.Struct, frozen=True):
     """What an engine is asked for."""
 
     runs: int
@@ -69,21 +69,21 @@ class Engine(Protocol):
     def close(self) -> None:
         """Ends every run, each of which is then `lost`, and every process; may be called twice."""
 
-    def run(self, run: Run, gpus: int, started: Started, *, alone: bool = False) -> Answer:
+    def run(self, run: Run, gpus: int, started: OnStart, *, alone: bool = False) -> RunAnswer:
         """Runs one snippet on so many GPUs; waits for them, and for its end.
 
         One GPU may be shared with other snippets, unless this one is to be alone.
         """
 
-    def illness(self, language: str, requires: str, gpus: int, answer: Answer) -> str:
+    def health_problem(self, language: str, requires: str, gpus: int, answer: RunAnswer) -> str:
         """Why the machine that gave an answer is unwell; empty when it is not.
 
         Raises:
-            Gone: it cannot be asked, so that its answer is worth nothing.
+            MachineLost: it cannot be asked, so that its answer is worth nothing.
         """
 
 
-class Ground(Protocol):
+class MachinePool(Protocol):
     """Machines, and the toolchains on them."""
 
     def __enter__(self) -> Self: ...
@@ -95,23 +95,25 @@ class Ground(Protocol):
         trace: TracebackType | None,
     ) -> None: ...
 
-    def places(self, words: str | None) -> tuple[Sequence[Environment], Sequence[str]]:
+    def toolchains(self, selection: str | None) -> tuple[Sequence[Environment], Sequence[str]]:
         """The environments that `--toolchain` names, and the declared ones that are not there."""
 
-    def describe(self, place: Environment) -> Toolchain:
+    def describe(self, environment: Environment) -> Toolchain:
         """What an environment holds."""
 
-    def engine(self, place: Environment, wanted: Wanted) -> Engine:
+    def engine(self, environment: Environment, request: EngineRequest) -> Engine:
         """Something that runs snippets on an environment."""
 
 
-class Local:
+class LocalEngine:
     """The engine of this machine: one executor, and its GPUs as slots."""
 
-    def __init__(self, config: Config, python: str, wanted: Wanted) -> None:
-        self.jobs = wanted.jobs or 2
-        self.slots = Slots(wanted.gpus, config.run.share)
-        self.executor = Executor(python, config.run, preload=wanted.preload, sandbox=wanted.sandbox)
+    def __init__(self, config: Config, python: str, request: EngineRequest) -> None:
+        self.jobs = request.jobs or 2
+        self.slots = Slots(request.gpus, config.run.share)
+        self.executor = Executor(
+            python, config.run, preload=request.preload, sandbox=request.sandbox
+        )
 
     def __enter__(self) -> Self:
         self.executor.__enter__()
@@ -129,20 +131,20 @@ class Local:
         """Ends every run, and the zygote."""
         self.executor.close()
 
-    def run(self, run: Run, gpus: int, started: Started, *, alone: bool = False) -> Answer:
+    def run(self, run: Run, gpus: int, started: OnStart, *, alone: bool = False) -> RunAnswer:
         """Runs one snippet, once there are slots for it."""
         with self.slots.take(gpus, alone=alone) as chosen:
             started(chosen)
-            return Answer(self.executor.run(msgspec.structs.replace(run, gpus=chosen)))
+            return RunAnswer(self.executor.run(msgspec.structs.replace(run, gpus=chosen)))
 
-    def illness(self, language: str, requires: str, gpus: int, answer: Answer) -> str:
+    def health_problem(self, language: str, requires: str, gpus: int, answer: RunAnswer) -> str:
         """Why this machine is unwell."""
         with self.slots.take(min(gpus, 1)) as chosen:
-            return illness(self.executor, language, requires, chosen)
+            return health_problem(self.executor, language, requires, chosen)
 
 
-class Here:
-    """The ground under our feet: this machine, and the toolchains that are built on it."""
+class ThisMachine:
+    """The pool under our feet: this machine, and the toolchains that are built on it."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -153,14 +155,14 @@ class Here:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def places(self, words: str | None) -> tuple[Sequence[Environment], Sequence[str]]:
+    def toolchains(self, selection: str | None) -> tuple[Sequence[Environment], Sequence[str]]:
         """The environments that `--toolchain` names, and the declared ones that are not built."""
-        return declared.several(self.config, words)
+        return declared.several(self.config, selection)
 
-    def describe(self, place: Environment) -> Toolchain:
+    def describe(self, environment: Environment) -> Toolchain:
         """Reads a toolchain off its interpreter."""
-        return declared.describe(place)
+        return declared.describe(environment)
 
-    def engine(self, place: Environment, wanted: Wanted) -> Engine:
+    def engine(self, environment: Environment, request: EngineRequest) -> Engine:
         """An executor."""
-        return Local(self.config, place.python, wanted)
+        return LocalEngine(self.config, environment.python, request)

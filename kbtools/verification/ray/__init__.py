@@ -10,12 +10,12 @@ import secrets
 from importlib.util import find_spec
 
 from kbtools.config import Config, KbtoolsError
-from kbtools.verification.machines import Ground
+from kbtools.verification.machines import MachinePool
 
 LOOPBACK = ("127.0.0.1:", "localhost:")
 
 
-def ground(config: Config, on: str) -> Ground:
+def ray_pool(config: Config, on: str) -> MachinePool:
     """The cluster that `--on` names; plain `ray` is one of this machine alone, gone afterwards.
 
     Raises:
@@ -35,6 +35,6 @@ def ground(config: Config, on: str) -> Ground:
     if not address:
         # of this run alone: without one given, Ray leaves a token in the home folder
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    from kbtools.verification.ray.cluster import Fleet
+    from kbtools.verification.ray.cluster import RayPool
 
-    return Fleet(config, address)
+    return RayPool(config, address)

@@ -1,4 +1,4 @@
-"""A Ray cluster as a ground: which kinds of machines it has, and the toolchains on them."""
+"""A Ray cluster as a pool: which kinds of machines it has, and the toolchains on them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from kbtools.config import Config, KbtoolsError
 from kbtools.toolchains import declared
 from kbtools.toolchains.declared import Environment
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.machines import Engine, Wanted
-from kbtools.verification.ray.crews import Crews
+from kbtools.verification.machines import Engine, EngineRequest
 from kbtools.verification.ray.worker import Order, describe
+from kbtools.verification.ray.worker_pools import WorkerPools
 
 CLIENT_PORT = ":10001"
 """Of Ray's client server, for drivers that are on no machine of the cluster."""
@@ -34,7 +34,7 @@ PATIENCE = 600.0
 """Seconds for a machine to say what it holds; it may have to be started first."""
 
 
-class Place(Environment, frozen=True):
+class RayToolchain(Environment, frozen=True):
     """A toolchain on the machines with one kind of GPU."""
 
     word: str | None = None
@@ -50,7 +50,7 @@ class Place(Environment, frozen=True):
         return f"{self.name or 'Python'} on {self.kind}" if self.several else self.name
 
 
-class Fleet:
+class RayPool:
     """A Ray cluster, connected to while the context lasts."""
 
     def __init__(self, config: Config, address: str) -> None:
@@ -106,61 +106,61 @@ class Fleet:
             "runtime_env": code
         }
 
-    def places(self, words: str | None) -> tuple[Sequence[Environment], Sequence[str]]:
+    def toolchains(self, selection: str | None) -> tuple[Sequence[Environment], Sequence[str]]:
         """Each toolchain that `--toolchain` names, on each kind of GPU that the cluster has."""
         resources = ray.cluster_resources()
         kinds = sorted(name.removeprefix(KIND) for name in resources if name.startswith(KIND))
         known = declared.declared(self.config)
         places = [
-            Place(
+            RayToolchain(
                 *(self.config, "", word if word in known else None),
                 word=word,
                 kind=kind,
                 several=len(kinds) > 1,
             )
-            for word in self._words(words, list(known))
+            for word in self._words(selection, list(known))
             for kind in kinds or [None]
         ]
         return places, []
 
-    def _words(self, words: str | None, known: list[str]) -> Sequence[str | None]:
-        if words == "all":
+    def _words(self, selection: str | None, known: list[str]) -> Sequence[str | None]:
+        if selection == "all":
             return known
-        return [part.strip() for part in (words or "").split(",") if part.strip()] or [None]
+        return [part.strip() for part in (selection or "").split(",") if part.strip()] or [None]
 
-    def describe(self, place: Environment) -> Toolchain:
+    def describe(self, environment: Environment) -> Toolchain:
         """Asks a machine what an environment there holds.
 
         Raises:
             KbtoolsError: it is not there.
         """
-        assert isinstance(place, Place)
-        task = ray.remote(describe).options(num_cpus=0, resources=self._resources(place))
+        assert isinstance(environment, RayToolchain)
+        task = ray.remote(describe).options(num_cpus=0, resources=self._resources(environment))
         try:
-            said: Toolchain = ray.get(task.remote(self._order(place)), timeout=PATIENCE)
+            said: Toolchain = ray.get(task.remote(self._order(environment)), timeout=PATIENCE)
         except RayTaskError as error:
             if isinstance(error.cause, KbtoolsError):
                 raise KbtoolsError(f"on the cluster: {error.cause}") from error
             raise KbtoolsError(f"the cluster cannot run kbtools: {error.cause!r}") from error
         except GetTimeoutError as error:
-            raise KbtoolsError(f"no machine of the cluster has come for {place}") from error
+            raise KbtoolsError(f"no machine of the cluster has come for {environment}") from error
         except RayError as error:
             raise KbtoolsError(f"the cluster cannot run kbtools: {error}") from error
         return said
 
-    def engine(self, place: Environment, wanted: Wanted) -> Engine:
+    def engine(self, environment: Environment, request: EngineRequest) -> Engine:
         """Workers that have that environment."""
-        assert isinstance(place, Place)
-        return Crews(self._order(place), wanted, self._resources(place))
+        assert isinstance(environment, RayToolchain)
+        return WorkerPools(self._order(environment), request, self._resources(environment))
 
-    def _order(self, place: Place) -> Order:
+    def _order(self, environment: RayToolchain) -> Order:
         file = self.config.root / declared.FILE
         text = file.read_text("utf-8") if file.is_file() else ""
-        return Order(self.config, place.word, text, os.environ.get(declared.FOLDER))
+        return Order(self.config, environment.word, text, os.environ.get(declared.FOLDER))
 
-    def _resources(self, place: Place) -> dict[str, float]:
-        asked = [f"{KIND}{place.kind}"] if place.kind else []
-        prepared = f"{PREPARED}{place.word}"
+    def _resources(self, environment: RayToolchain) -> dict[str, float]:
+        asked = [f"{KIND}{environment.kind}"] if environment.kind else []
+        prepared = f"{PREPARED}{environment.word}"
         asked += [prepared] if prepared in ray.cluster_resources() else []
         return dict.fromkeys(asked, 0.001)
 

@@ -12,11 +12,11 @@ import ray
 from kbtools.config import Config
 from kbtools.outcome import Outcome
 from kbtools.running import Executor, Run
-from kbtools.running.controls import illness
+from kbtools.running.controls import health_problem
 from kbtools.toolchains import declared as environments
 from kbtools.toolchains.declared import Environment
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.machines import Wanted
+from kbtools.verification.machines import EngineRequest
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -68,8 +68,8 @@ def describe(order: Order) -> Toolchain:
 class Worker:
     """One zygote on one machine, and the GPUs that Ray gave it. Methods are called remotely."""
 
-    def __init__(self, order: Order, wanted: Wanted) -> None:
-        self.order, self.wanted = order, wanted
+    def __init__(self, order: Order, request: EngineRequest) -> None:
+        self.order, self.request = order, request
         self.gpus = tuple(int(gpu) for gpu in ray.get_gpu_ids())
         self.executor: Executor | None = None
 
@@ -83,8 +83,8 @@ class Worker:
         self.executor = Executor(
             place.python,
             self.order.config.run,
-            preload=self.wanted.preload,
-            sandbox=self.wanted.sandbox,
+            preload=self.request.preload,
+            sandbox=self.request.sandbox,
         ).__enter__()
         node = ray.get_runtime_context().get_node_id()
         return Ready(environments.describe(place), node, self.gpus)
@@ -94,10 +94,10 @@ class Worker:
         assert self.executor is not None
         return self.executor.run(msgspec.structs.replace(run, gpus=self.gpus))
 
-    def illness(self, language: str, requires: str) -> str:
+    def health_problem(self, language: str, requires: str) -> str:
         """Why this machine is unwell; empty when it is not."""
         assert self.executor is not None
-        return illness(self.executor, language, requires, self.gpus[:1])
+        return health_problem(self.executor, language, requires, self.gpus[:1])
 
     def close(self) -> None:
         """Ends every run, and the zygote."""

@@ -21,7 +21,10 @@ from kbtools.outcome import Outcome
 from kbtools.running import Run
 from kbtools.running.executor import REPRO, Sandbox
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.machines import Answer, Engine, Gone, Wanted
+from kbtools.verification.machines import Engine, EngineRequest, MachineLost, RunAnswer
+
+OnTaskStart = Callable[["Task", tuple[int, ...]], None]
+"""Called when the run of a task begins, with the indices of its GPUs."""
 
 MACHINES = 4
 """How many may die, each before it could say if it is well, until a red answer is given up."""
@@ -58,7 +61,7 @@ class Result(msgspec.Struct, frozen=True):
     """Why the outcome could not be written down."""
 
 
-class Verified(msgspec.Struct, frozen=True):
+class ToolchainRun(msgspec.Struct, frozen=True):
     """What came of all tasks on one toolchain."""
 
     name: str | None
@@ -80,16 +83,16 @@ class Verified(msgspec.Struct, frozen=True):
         return "; ".join(sorted({outcome.unsandboxed for outcome in ran} - {""}))
 
 
-class Options(msgspec.Struct, frozen=True):
+class RunOptions(msgspec.Struct, frozen=True):
     """How a run is made."""
 
     jobs: int | None = 2
     """Snippets at once; None: as many as there is room for."""
-    again: bool = False
+    rerun_remembered: bool = False
     """Run what is remembered, too."""
     record: bool = False
     """Write evidence, not only what this machine remembers."""
-    fresh: bool = False
+    spawn: bool = False
     """`--isolation spawn`: an interpreter for every snippet."""
     timeout: float | None = None
     """Seconds, instead of what configuration and fence say."""
@@ -110,37 +113,35 @@ def plan(
     )
 
 
-class Bench:
+class Verifier:
     """Where the snippets of one toolchain are run; leaving it ends every process."""
 
     def __init__(
         self,
         config: Config,
         tasks: Iterable[Task],
-        options: Options,
-        engine: Callable[[Wanted], Engine],
+        options: RunOptions,
+        engine: Callable[[EngineRequest], Engine],
     ) -> None:
         self.config, self.options = config, options
         self.tasks = tuple(tasks)
-        wanted = Wanted(
+        request = EngineRequest(
             runs=len(self.tasks),
             gpus=max((len(task.toolchain.gpus) for task in self.tasks), default=0),
             jobs=options.jobs,
-            preload=() if options.fresh else worth_preloading(config, self.tasks),
+            preload=() if options.spawn else worth_preloading(config, self.tasks),
             sandbox=options.sandbox,
         )
-        self.engine = engine(wanted)
+        self.engine = engine(request)
         self.helper = hashlib.sha256(REPRO.read_bytes()).hexdigest() if REPRO.exists() else ""
 
-    def verify(
-        self, started: Callable[[Task, tuple[int, ...]], None] = lambda *_: None
-    ) -> Iterator[Result]:
+    def verify(self, started: OnTaskStart = lambda *_: None) -> Iterator[Result]:
         """Verifies every task, several at a time; yields each result as it comes.
 
         What finished before the caller stops asking (or presses Ctrl-C) is remembered and recorded.
         """
         with self.engine, ThreadPoolExecutor(self.engine.jobs) as pool:
-            futures = [pool.submit(self.life, task, started) for task in self.tasks]
+            futures = [pool.submit(self.verify_snippet, task, started) for task in self.tasks]
             try:
                 for future in as_completed(futures):
                     result = future.result()
@@ -151,17 +152,17 @@ class Bench:
                 pool.shutdown(wait=False, cancel_futures=True)
                 self.engine.close()
 
-    def life(self, task: Task, started: Callable[[Task, tuple[int, ...]], None]) -> Result:
+    def verify_snippet(self, task: Task, started: OnTaskStart) -> Result:
         """The life of one snippet, from its claim to its verdict."""
         if task.expected.what in ("skip", "unknown"):
             return Result(task, judge(task.article, task.snippet, task.expected, Outcome("lost")))
-        if not self.options.again and (row := self.remembered(task)):
+        if not self.options.rerun_remembered and (row := self.remembered(task)):
             verdict = judge(task.article, task.snippet, task.expected, row.outcome)
             # a red one is always run again: what is wrong may have been the machine
             if verdict.colour == "green":
                 return self.written(Result(task, verdict, row.outcome, remembered=True), row)
         run = self.run_of(task)
-        answer = self.run(task, run, started, spawn=self.options.fresh)
+        answer = self.run(task, run, started, spawn=self.options.spawn)
         task, verdict = judged(task, answer)
         if verdict.colour == "red":
             task, verdict, answer = self.confirm(task, run, started)
@@ -171,8 +172,8 @@ class Bench:
         return self.written(result, self.row(task, answer.outcome))
 
     def confirm(
-        self, task: Task, run: Run, started: Callable[[Task, tuple[int, ...]], None]
-    ) -> tuple[Task, Verdict, Answer]:
+        self, task: Task, run: Run, started: OnTaskStart
+    ) -> tuple[Task, Verdict, RunAnswer]:
         """A second opinion on a red one: a fresh process, on a machine that is well.
 
         A machine that dies before it can say so is not the snippet's fault: another is asked.
@@ -185,9 +186,9 @@ class Bench:
             if verdict.colour != "red":
                 return task, verdict, answer
             try:
-                ill = self.engine.illness(*needs, answer)
-            except Gone as gone:
-                why = str(gone)
+                ill = self.engine.health_problem(*needs, answer)
+            except MachineLost as error:
+                why = str(error)
                 continue
             if ill:
                 verdict = Verdict(VerdictName.INCONCLUSIVE, f"this machine is unwell: {ill}")
@@ -214,10 +215,10 @@ class Bench:
         self,
         task: Task,
         run: Run,
-        started: Callable[[Task, tuple[int, ...]], None],
+        started: OnTaskStart,
         *,
         spawn: bool,
-    ) -> Answer:
+    ) -> RunAnswer:
         """Runs a task's snippet once, on GPUs of its own where it asks for some."""
         run = msgspec.structs.replace(run, spawn=spawn)
         snippet = task.snippet
@@ -276,7 +277,7 @@ class Bench:
         return msgspec.structs.replace(result, trouble="; ".join(troubles))
 
 
-def judged(task: Task, answer: Answer) -> tuple[Task, Verdict]:
+def judged(task: Task, answer: RunAnswer) -> tuple[Task, Verdict]:
     """The task, on the toolchain that really ran it, and what follows from what it did."""
     task = task.on(answer.toolchain)
     return task, judge(task.article, task.snippet, task.expected, answer.outcome)

@@ -21,7 +21,7 @@ import rays
 from bases import Base, Finished, fence
 
 from kbtools import config
-from kbtools.verification import ray as fleet
+from kbtools.verification import ray as ray_engine
 
 COUNT = int(os.environ.get("KBTOOLS_FLEET_SNIPPETS", "48"))
 """Synthetic snippets; 200 is what was asked for, and what takes a minute a run."""
@@ -87,8 +87,8 @@ from pathlib import Path
 from concurrent.futures import ThreadPoolExecutor
 
 from kbtools import config
-from kbtools.verification import ray as fleet
-from kbtools.verification.machines import Wanted
+from kbtools.verification import ray as ray_engine
+from kbtools.verification.machines import EngineRequest
 from kbtools.running import Run
 
 code = '''
@@ -98,20 +98,21 @@ began = time.time()
 time.sleep(0.5)
 print((os.environ["CUDA_VISIBLE_DEVICES"], began, time.time()))
 '''
-with fleet.ground(config.find(Path(sys.argv[1])), sys.argv[2]) as ground:
+with ray_engine.ray_pool(config.find(Path(sys.argv[1])), sys.argv[2]) as pool:
     # not before: what Ray reads when it is imported is set by now
-    from kbtools.verification.ray import crews
+    from kbtools.verification.ray import worker_pools
 
-    crews.HOPELESS = 3.0
-    [place], _ = ground.places(None)
-    with ground.engine(place, Wanted(runs=9)) as engine, ThreadPoolExecutor(9) as pool:
+    worker_pools.HOPELESS = 3.0
+    [environment], _ = pool.toolchains(None)
+    engine = pool.engine(environment, EngineRequest(runs=9))
+    with engine, ThreadPoolExecutor(9) as threads:
         def ask(gpus, alone):
             run = Run(source=code, language="python", shown="kb/a.md")
             outcome = engine.run(run, gpus, lambda _: None, alone=alone).outcome
             return gpus, alone, outcome.status, outcome.output.strip()
 
         asked = [2, 1, 0, 1, 2, 1, 3, 1, 1], [False] * 7 + [True] * 2
-        print(*sorted(pool.map(ask, *asked)), sep="\\n")
+        print(*sorted(threads.map(ask, *asked)), sep="\\n")
 """
 
 
@@ -141,22 +142,22 @@ import sys
 from pathlib import Path
 
 from kbtools import config
-from kbtools.verification import ray as fleet
-from kbtools.verification.machines import Gone, Wanted
+from kbtools.verification import ray as ray_engine
+from kbtools.verification.machines import MachineLost, EngineRequest
 from kbtools.running import Run
 
 run = Run(source="raise ValueError", language="python", shown="kb/a.md")
-with fleet.ground(config.find(Path(sys.argv[1])), sys.argv[2]) as ground:
+with ray_engine.ray_pool(config.find(Path(sys.argv[1])), sys.argv[2]) as pool:
     import ray
 
-    [place], _ = ground.places(None)
-    with ground.engine(place, Wanted(runs=1)) as engine:
+    [environment], _ = pool.toolchains(None)
+    with pool.engine(environment, EngineRequest(runs=1)) as engine:
         answer = engine.run(run, 0, lambda _: None)
-        print(repr(engine.illness("python", "cpu", 0, answer)))
-        ray.kill(answer.place.actor)
+        print(repr(engine.health_problem("python", "cpu", 0, answer)))
+        ray.kill(answer.worker.actor)
         try:
-            print(engine.illness("python", "cpu", 0, answer))
-        except Gone:
+            print(engine.health_problem("python", "cpu", 0, answer))
+        except MachineLost:
             print("gone")
         print(engine.run(run, 0, lambda _: None).outcome.status)
 """
@@ -311,6 +312,6 @@ def test_no_such_engine(base: Base) -> None:
 
 def test_ray_is_not_installed(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Ray the message says how to get it."""
-    monkeypatch.setattr(fleet, "find_spec", lambda _: None)
+    monkeypatch.setattr(ray_engine, "find_spec", lambda _: None)
     with pytest.raises(config.KbtoolsError, match=r"pip install 'kbtools\[ray\]'"):
-        fleet.ground(config.find(base.root), "ray")
+        ray_engine.ray_pool(config.find(base.root), "ray")

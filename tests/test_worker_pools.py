@@ -1,4 +1,4 @@
-"""Crews of workers on a Ray that a test plays: what each worker answers, and in which order."""
+"""Pools of workers on a Ray that a test plays: what each worker answers, and in which order."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from kbtools.outcome import Outcome
 from kbtools.running import Run
 from kbtools.running.executor import ZygoteFailed
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.machines import Wanted
-from kbtools.verification.ray import crews
+from kbtools.verification.machines import EngineRequest
+from kbtools.verification.ray import worker_pools
 from kbtools.verification.ray.worker import Order, Ready
 
 HERE = Toolchain("3.11.7", {})
 PASSED, LOST = Outcome("passed"), Outcome("lost", message="no room on the disk")
+EngineOn = Callable[["Played"], worker_pools.WorkerPools]
 RUN = Run("pass\n", "python", "kb/KB0001-a.md")
 
 
@@ -83,13 +84,13 @@ class Played:
 
 
 @pytest.fixture
-def hired(base: Base, monkeypatch: pytest.MonkeyPatch) -> Callable[[Played], crews.Crews]:
+def engine_on(base: Base, monkeypatch: pytest.MonkeyPatch) -> EngineOn:
     """An engine on the Ray that is played."""
 
-    def on(played: Played) -> crews.Crews:
-        monkeypatch.setattr(crews, "ray", played)
+    def on(played: Played) -> worker_pools.WorkerPools:
+        monkeypatch.setattr(worker_pools, "ray", played)
         order = Order(config.find(base.root), None, "", None)
-        return crews.Crews(order, Wanted(runs=1), {})
+        return worker_pools.WorkerPools(order, EngineRequest(runs=1), {})
 
     return on
 
@@ -104,41 +105,45 @@ def refusal() -> Exception:
 @pytest.mark.parametrize(
     "first", [LOST, refusal(), WorkerCrashedError()], ids=["lost", "refused", "died"]
 )
-def test_another_worker_is_asked(
-    hired: Callable[[Played], crews.Crews], first: Outcome | Exception
-) -> None:
+def test_another_worker_is_asked(engine_on: EngineOn, first: Outcome | Exception) -> None:
     """A worker loses its run, has no zygote, or dies: what the next one says counts."""
     played = Played(first, PASSED)
-    with hired(played) as engine:
+    with engine_on(played) as engine:
         answer = engine.run(RUN, 0, lambda _: None)
     assert answer.outcome == PASSED
     assert played.killed == 2, "the first at once, the second at the end"
 
 
-def test_what_every_worker_loses_is_lost(hired: Callable[[Played], crews.Crews]) -> None:
+def test_what_every_worker_loses_is_lost(
+    engine_on: EngineOn,
+) -> None:
     """After some workers it is given up, with what the last one said."""
-    played = Played(*[LOST] * crews.TRIES)
-    with hired(played) as engine:
+    played = Played(*[LOST] * worker_pools.TRIES)
+    with engine_on(played) as engine:
         answer = engine.run(RUN, 0, lambda _: None)
     assert answer.outcome.status == "lost"
-    assert answer.outcome.message.endswith(f"{crews.TRIES} times; at last: no room on the disk")
+    assert answer.outcome.message.endswith(
+        f"{worker_pools.TRIES} times; at last: no room on the disk"
+    )
     assert not played.answers
 
 
-def test_two_refusals_are_the_toolchains_fault(hired: Callable[[Played], crews.Crews]) -> None:
+def test_two_refusals_are_the_toolchains_fault(
+    engine_on: EngineOn,
+) -> None:
     """Two workers whose zygotes do not start: the toolchain cannot run, and that is said."""
     played = Played(refusal(), refusal(), PASSED)
-    with hired(played) as engine, pytest.raises(ZygoteFailed, match="cannot be started"):
+    with engine_on(played) as engine, pytest.raises(ZygoteFailed, match="cannot be started"):
         engine.run(RUN, 0, lambda _: None)
 
 
-def test_after_the_end_nobody_asks(hired: Callable[[Played], crews.Crews]) -> None:
+def test_after_the_end_nobody_asks(engine_on: EngineOn) -> None:
     """`close` waits for a thread that is hiring a worker: Ray would end the process for asking."""
     played = Played(PASSED, start=60.0)
-    engine = hired(played)
+    engine = engine_on(played)
     asking = threading.Thread(target=engine.run, args=(RUN, 0, lambda _: None), daemon=True)
     asking.start()
-    while not engine.crews() or not engine.crews()[0]._hiring:
+    while not engine.pools() or not engine.pools()[0]._starting:
         time.sleep(0.01)
     engine.close()
     played.ended = True

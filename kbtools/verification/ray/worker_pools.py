@@ -17,7 +17,7 @@ from kbtools.config import KbtoolsError
 from kbtools.outcome import Outcome
 from kbtools.running import Run
 from kbtools.running.executor import ZygoteFailed
-from kbtools.verification.machines import Answer, Gone, Started, Wanted
+from kbtools.verification.machines import EngineRequest, MachineLost, OnStart, RunAnswer
 from kbtools.verification.ray.worker import Order, Ready, Worker
 
 TRIES, SHARED = 4, 2
@@ -31,7 +31,7 @@ HOPELESS = 60.0
 """Seconds to wait for a worker that no machine of the cluster could ever hold."""
 
 
-class Hired(msgspec.Struct, eq=False):
+class PooledWorker(msgspec.Struct, eq=False):
     """A worker that is there."""
 
     actor: Any
@@ -40,18 +40,18 @@ class Hired(msgspec.Struct, eq=False):
     lanes: int
 
 
-class Crews:
-    """The engine: for each number of GPUs that snippets ask for, crews of like workers."""
+class WorkerPools:
+    """The engine: for each number of GPUs that snippets ask for, pools of like workers."""
 
-    def __init__(self, order: Order, wanted: Wanted, resources: dict[str, float]) -> None:
-        self.order, self.wanted, self.resources = order, wanted, resources
+    def __init__(self, order: Order, request: EngineRequest, resources: dict[str, float]) -> None:
+        self.order, self.request, self.resources = order, request, resources
         self.changed = threading.Condition()
         self.closed = False
-        self._crews: dict[tuple[int, bool, bool], Crew] = {}
+        self._pools: dict[tuple[int, bool, bool], WorkerPool] = {}
         self._beside: list[threading.Thread] = []
         total = ray.cluster_resources()
         room = int(total.get("CPU", 1) + order.config.run.share * total.get("GPU", 0))
-        self.jobs = max(1, min(wanted.jobs or room, wanted.runs))
+        self.jobs = max(1, min(request.jobs or room, request.runs))
 
     def __enter__(self) -> Self:
         return self
@@ -71,9 +71,9 @@ class Crews:
         """
         with self.changed:
             self.closed = True
-            workers = [one for crew in self.crews() for one in crew.workers]
-            for crew in self.crews():
-                crew.workers.clear()
+            workers = [one for pool in self.pools() for one in pool.workers]
+            for pool in self.pools():
+                pool.workers.clear()
             self.changed.notify_all()
         dismiss(workers)
         for thread in self._beside:
@@ -84,19 +84,19 @@ class Crews:
         self._beside.append(threading.Thread(target=work, args=about, daemon=True))
         self._beside[-1].start()
 
-    def crews(self) -> list[Crew]:
+    def pools(self) -> list[WorkerPool]:
         """All of them; the caller holds the lock."""
-        return list(self._crews.values())
+        return list(self._pools.values())
 
-    def run(self, run: Run, gpus: int, started: Started, *, alone: bool = False) -> Answer:
+    def run(self, run: Run, gpus: int, started: OnStart, *, alone: bool = False) -> RunAnswer:
         """Runs one snippet; again on another worker when the one that has it dies."""
         why, refusals = "", 0
         for attempt in range(TRIES):
             once = attempt >= SHARED
-            crew = self._crew(gpus, alone=alone or once, once=once)
-            worker = crew.take()
+            pool = self._pool(gpus, alone=alone or once, once=once)
+            worker = pool.take()
             if worker is None:
-                return Answer(Outcome("lost", message=crew.trouble or "cancelled"))
+                return RunAnswer(Outcome("lost", message=pool.trouble or "cancelled"))
             started(worker.ready.gpus)
             try:
                 outcome = ray.get(worker.actor.run.remote(run))
@@ -105,66 +105,66 @@ class Crews:
                     refusals += 1
                     if refusals == SHARED:
                         raise ZygoteFailed(str(error.cause)) from error
-                    crew.lost(worker)  # its machine may be dying: what another says counts
+                    pool.lost(worker)  # its machine may be dying: what another says counts
                 else:
-                    crew.give_back(worker)
+                    pool.give_back(worker)
                 why = repr(error.cause)
             except RayError as error:
-                crew.lost(worker)
+                pool.lost(worker)
                 why = _first_line(error)
             else:
                 if outcome.status != "lost" or self.closed:
-                    crew.give_back(worker)
-                    return Answer(outcome, worker.ready.toolchain, worker)
-                crew.lost(worker)  # its disk is full, or its zygote died: with it, perhaps
+                    pool.give_back(worker)
+                    return RunAnswer(outcome, worker.ready.toolchain, worker)
+                pool.lost(worker)  # its disk is full, or its zygote died: with it, perhaps
                 why = outcome.message
         message = f"whatever ran it died, {TRIES} times; at last: {why}"
-        return Answer(Outcome("lost", message=message))
+        return RunAnswer(Outcome("lost", message=message))
 
-    def illness(self, language: str, requires: str, gpus: int, answer: Answer) -> str:
+    def health_problem(self, language: str, requires: str, gpus: int, answer: RunAnswer) -> str:
         """Why the machine that gave an answer is unwell.
 
         Raises:
-            Gone: that machine, or only the worker on it, has died since.
+            MachineLost: that machine, or only the worker on it, has died since.
         """
-        assert isinstance(answer.place, Hired)
+        assert isinstance(answer.worker, PooledWorker)
         try:
-            return str(ray.get(answer.place.actor.illness.remote(language, requires)))
+            return str(ray.get(answer.worker.actor.health_problem.remote(language, requires)))
         except RayTaskError as error:
             return _first_line(error.cause)
         except RayError as error:
-            raise Gone(_first_line(error)) from error
+            raise MachineLost(_first_line(error)) from error
 
-    def _crew(self, gpus: int, *, alone: bool, once: bool) -> Crew:
+    def _pool(self, gpus: int, *, alone: bool, once: bool) -> WorkerPool:
         with self.changed:
             kind = (gpus, alone, once)
-            if kind not in self._crews:
-                self._crews[kind] = Crew(self, gpus, alone=alone, once=once)
-            return self._crews[kind]
+            if kind not in self._pools:
+                self._pools[kind] = WorkerPool(self, gpus, alone=alone, once=once)
+            return self._pools[kind]
 
-    def make_room(self, crew: Crew) -> None:
-        """Dismisses the idle workers of the other crews, so that one of this crew can come."""
+    def make_room(self, pool: WorkerPool) -> None:
+        """Dismisses the idle workers of the other pools, so that one of this pool can come."""
         with self.changed:
             idle = []
-            for other in self.crews():
-                if other is not crew:
+            for other in self.pools():
+                if other is not pool:
                     idle += [one for one in other.workers if one.free == one.lanes]
                     other.workers = [one for one in other.workers if one.free < one.lanes]
         if idle:  # the caller holds the lock
             self.beside(dismiss, idle)
 
 
-class Crew:
+class WorkerPool:
     """Workers that are alike: as many as snippets wait for, and as the cluster has room for.
 
     A snippet may be `alone` with a worker as long as it runs, or all that it ever runs (`once`).
     """
 
-    def __init__(self, engine: Crews, gpus: int, *, alone: bool, once: bool) -> None:
+    def __init__(self, engine: WorkerPools, gpus: int, *, alone: bool, once: bool) -> None:
         self.engine, self.gpus, self.once = engine, gpus, once
-        self.workers: list[Hired] = []
+        self.workers: list[PooledWorker] = []
         self.trouble = ""
-        self._hiring = self._waiting = self._failures = 0
+        self._starting = self._waiting = self._failures = 0
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         cpus = min((int(one["CPU"]) for one in nodes if one.get("CPU", 0) >= 1), default=1)
         if gpus:
@@ -173,7 +173,7 @@ class Crew:
             self.lanes = 1 if alone else min(cpus, LANES, engine.jobs)
         self.cpus = 1 if gpus else self.lanes
 
-    def take(self) -> Hired | None:
+    def take(self) -> PooledWorker | None:
         """Waits for a free worker and holds a lane of it; None when there will never be one."""
         changed = self.engine.changed
         since = time.monotonic()
@@ -186,9 +186,9 @@ class Crew:
                         chosen = max(free, key=lambda worker: worker.free)
                         chosen.free -= 1
                         return chosen
-                    if self._waiting > self._hiring * self.lanes and self._has_room():
-                        self._hiring += 1
-                        self.engine.beside(self._hire)
+                    if self._waiting > self._starting * self.lanes and self._has_room():
+                        self._starting += 1
+                        self.engine.beside(self._start)
                     changed.wait(1.0)
                     if not self.workers:
                         self.engine.make_room(self)
@@ -199,7 +199,7 @@ class Crew:
             finally:
                 self._waiting -= 1
 
-    def give_back(self, worker: Hired) -> None:
+    def give_back(self, worker: PooledWorker) -> None:
         """A run has ended; a worker for one snippet alone has done its work."""
         with self.engine.changed:
             worker.free += 1
@@ -210,7 +210,7 @@ class Crew:
         if done:
             dismiss([worker])
 
-    def lost(self, worker: Hired) -> None:
+    def lost(self, worker: PooledWorker) -> None:
         """A worker has died, or cannot be reached: whatever it may still do, nobody counts."""
         with self.engine.changed:
             if worker in self.workers:
@@ -224,7 +224,7 @@ class Crew:
         of, each = ("GPU", self.gpus) if self.gpus else ("CPU", self.cpus)
         room = max(1, int(total.get(of, 0) // each))
         wanted = -(-self.engine.jobs // self.lanes)
-        return len(self.workers) + self._hiring < min(room, wanted)
+        return len(self.workers) + self._starting < min(room, wanted)
 
     def _possible(self) -> bool:
         needs = {"CPU": self.cpus, "GPU": self.gpus, **self.engine.resources}
@@ -234,7 +234,7 @@ class Crew:
             if node["Alive"]
         )
 
-    def _hire(self) -> None:
+    def _start(self) -> None:
         """Starts a worker and waits until it is ready, however long the cluster is busy."""
         engine = self.engine
         actor: Any = None
@@ -248,32 +248,32 @@ class Crew:
                     max_concurrency=self.lanes + 1,  # one to close it by
                     max_restarts=0,  # a run is never made behind our back
                 )
-                .remote(engine.order, engine.wanted)
+                .remote(engine.order, engine.request)
             )
             said = actor.ready.remote()
             while not ray.wait([said], timeout=0.5)[0]:
                 if engine.closed or self.trouble:
                     raise RuntimeError("no longer wanted")
-            hired = Hired(actor, ray.get(said), self.lanes, self.lanes)
+            worker = PooledWorker(actor, ray.get(said), self.lanes, self.lanes)
         except Exception as error:
-            self._not_hired(error)
+            self._not_started(error)
             if actor is not None:
                 with suppress(RayError, ValueError):
                     ray.kill(actor)
             return
         with engine.changed:
-            self._hiring -= 1
+            self._starting -= 1
             self._failures = 0
             if not engine.closed:
-                self.workers.append(hired)
+                self.workers.append(worker)
             engine.changed.notify_all()
         if engine.closed:
-            dismiss([hired])
+            dismiss([worker])
 
-    def _not_hired(self, error: Exception) -> None:
+    def _not_started(self, error: Exception) -> None:
         cause = error.cause if isinstance(error, RayTaskError) else error
         with self.engine.changed:
-            self._hiring -= 1
+            self._starting -= 1
             self._failures += 1
             # a machine without the toolchain will not have it a moment later; one that died may
             # have been the only one that was ill
@@ -282,7 +282,7 @@ class Crew:
             self.engine.changed.notify_all()
 
 
-def dismiss(workers: list[Hired]) -> None:
+def dismiss(workers: list[PooledWorker]) -> None:
     """Lets workers end what they run and clean up, for some seconds; then ends them."""
     ends = []
     with suppress(RayError, RuntimeError):
