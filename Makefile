@@ -6,22 +6,31 @@ BIN := $(VENV)/bin
 EXTRAS := $(if $(filter no,$(TORCH)),site,run,site)
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: kb test check site serve clean setup
+.DEFAULT_GOAL := help
+.PHONY: help kb test quick lint check site serve setup clean
+
+help: ## what each of these does
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 kb: $(VENV)/.kb ## set up, verify all this machine can, build the site
 	kbtools check
 	kbtools verify
 	$(MAKE) site
 
-test: $(VENV)/.test ## set up, lint, type-check, run every test
-	ruff check .
-	ruff format --check .
-	mypy
+test: $(VENV)/.test lint ## set up, lint, type-check, run every test
 	coverage erase
 	coverage run -m pytest -q -n 2 tests
 	coverage combine -q
 	coverage report
 	pytest -q --codeblocks README.md CONTRIBUTING.md docs
+
+lint: $(VENV)/.quick ## ruff and mypy
+	ruff check .
+	ruff format --check .
+	mypy
+
+quick: $(VENV)/.quick ## the tests of a minute: no torch, no Ray, no browser, no building
+	pytest -q -n 2 -m "not slow" tests
 
 check: $(VENV)/.kb ## every rule, every article
 	kbtools check
@@ -32,7 +41,7 @@ site: $(VENV)/.kb ## the pages, in site/
 serve: $(VENV)/.kb ## the pages while you write them, on http://127.0.0.1:8000
 	kbtools serve
 
-setup: $(VENV)/.test
+setup: $(VENV)/.test ## all that `make kb` and `make test` need, in .venv
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -41,10 +50,14 @@ $(VENV)/.kb: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[$(subst $() ,,$(EXTRAS))]'
 	touch $@
 
-$(VENV)/.test: $(VENV)/.kb
+$(VENV)/.quick: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[quick]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.kb $(VENV)/.quick
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	$(BIN)/python -m pip install --quiet --no-deps osv==0.0.22 # only for the schema that it brings
 	touch $@
 
-clean:
-	rm -rf $(VENV) build site .kbtools .pytest_cache .mypy_cache .ruff_cache .coverage*
+clean: ## remove what was built, the environment too
+	rm -rf $(VENV) build dist site .kbtools .pytest_cache .mypy_cache .ruff_cache .coverage*
