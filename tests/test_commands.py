@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,7 +27,7 @@ from kbtools.cli import main
 from kbtools.toolchains.model import Toolchain
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = sorted(main.commands)
+COMMANDS = main.list_commands(click.Context(main))
 
 
 def kbtools(root: Path | None, *words: str) -> Result:
@@ -57,8 +59,8 @@ def test_help(name: str) -> None:
     """The help of every command says what it does and names every option and argument."""
     done = kbtools(None, *([name] if name else []), "--help")
     assert done.exit_code == 0
-    command: click.Command = main.commands[name] if name else main
-    assert command.help
+    command = main.get_command(click.Context(main), name) if name else main
+    assert command and command.help
     text = " ".join(done.stdout.split())
     assert command.help.split(".")[0].replace("\n", " ") in text
     for parameter in command.params:
@@ -66,8 +68,49 @@ def test_help(name: str) -> None:
             assert all(word in text for word in parameter.opts)
         else:
             assert parameter.make_metavar(click.Context(command)) in text
-    if not name:
-        assert all(f" {one} " in text for one in COMMANDS)
+
+
+def test_help_lists_every_command() -> None:
+    """`kbtools --help` has a line for every command of `kbtools/cli`, and cuts none of them."""
+    text = kbtools(None, "--help").stdout
+    assert all(f"\n  {name} " in text for name in COMMANDS)
+    assert "..." not in text.partition("Options:")[2]
+    modules = {path.rpartition(".")[0] for path in main.imports.values()}
+    assert modules == {
+        f"kbtools.cli.{file.stem}"
+        for file in (ROOT / "kbtools" / "cli").glob("*.py")
+        if re.search(r"^@click\.(command|group)", file.read_text("utf-8"), re.MULTILINE)
+        and file.stem != "group"
+    }
+
+
+def test_a_misspelt_command() -> None:
+    """The command that was probably meant is proposed, and the exit code is 2."""
+    done = kbtools(None, "verfy")
+    assert done.exit_code == 2
+    assert "verify" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["kbtools", "kbtools.cli"])
+def test_run_as_a_module(module: str) -> None:
+    """`python -m kbtools` is `kbtools`."""
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("kbtools, version ")
+
+
+def test_a_command_imports_only_its_own_module() -> None:
+    """`kbtools run` does not wait for what the other commands import."""
+    code = (
+        "import sys\nfrom kbtools.cli import main\n"
+        "try: main(['run', '--', 'true'])\nexcept SystemExit: print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = set(done.stdout.split())
+    assert {name for name in modules if name.startswith("kbtools.cli.")} == {
+        *("kbtools.cli.group", "kbtools.cli.lazy", "kbtools.cli.run")
+    }
+    assert not modules & {"msgspec", "rich", "yaml", "kbtools.config", "kbtools.matching"}
 
 
 ANYWHERE = ("init", "rules", "diagnose", "explain", "run", "mcp", "answer")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from kbtools.cli.group import INDEX, main
+from kbtools.cli.group import INDEX
 
 
-@main.command()
+@click.command(short_help="Write the reply to a new issue.")
 @click.option(
     "--event",
     required=True,

@@ -10,11 +10,11 @@ import click
 import msgspec
 
 from kbtools.cli import reporting
-from kbtools.cli.group import config_of, main, refuse_broken, selected_path
+from kbtools.cli.group import config_of, refuse_broken, selected_path
 from kbtools.config import KbtoolsError
 
 
-@main.command()
+@click.command(short_help="Report the problems of articles.")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @reporting.SARIF
 @reporting.GITHUB
@@ -30,39 +30,39 @@ def check(
     from kbtools.reports.places import in_checkout
 
     base = load_base(config_of(ctx))
-    aside = sarif_file == "-"
+    to_stderr = sarif_file == "-"
     wanted = {selected_path(base, str(path)) for path in paths}
     problems = [p for p in check_base(base) if not wanted or p.place.path in wanted]
-    with reporting.deaf(github, aside):
+    with reporting.commands_disabled(github, to_stderr):
         for problem in problems:
-            click.echo(text.problem(problem) + "\n", err=aside)
+            click.echo(text.problem(problem) + "\n", err=to_stderr)
     snippets = [s for one in base.articles for s in one.snippets]
     open_ = [s for s in snippets if s.keys.net and (not wanted or s.place.path in wanted)]
     for snippet in open_:
-        click.echo(text.asks_for_the_network(snippet), err=aside)
+        click.echo(text.asks_for_the_network(snippet), err=to_stderr)
     late = [
         one for one in outdated_translations(base.pages) if not wanted or one.place.path in wanted
     ]
     for one in late:
-        click.echo(text.behind(one), err=aside)
+        click.echo(text.behind(one), err=to_stderr)
     files = len(wanted) or len(base.pages)
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"
         f"{'s' * (len(problems) != 1)}",
-        err=aside,
+        err=to_stderr,
     )
     if github:
-        reporting.annotate(problems, base.config, aside)
+        reporting.annotate(problems, base.config, to_stderr)
         prefix = in_checkout(base.config)
-        reporting.say((on_github.asks_for_the_network(s, prefix) for s in open_), aside)
-        reporting.say((on_github.behind(one, prefix) for one in late), aside)
+        reporting.emit((on_github.asks_for_the_network(s, prefix) for s in open_), to_stderr)
+        reporting.emit((on_github.behind(one, prefix) for one in late), to_stderr)
     if sarif_file:
         log = sarif.of_problems(problems, in_checkout(base.config))
         reporting.one_file(sarif_file, log)
     sys.exit(1 if problems else 0)
 
 
-@main.command()
+@click.command(short_help="Print the rules that `check` applies.")
 @click.pass_context
 def rules(ctx: click.Context) -> None:
     """Prints the rules that `check` holds articles to."""
@@ -73,7 +73,7 @@ def rules(ctx: click.Context) -> None:
         click.echo("    " + rule.page.replace("\n", "\n    ") + "\n")
 
 
-@main.command()
+@click.command(short_help="Print the JSON Schema of an article's front matter.")
 @click.pass_context
 def schema(ctx: click.Context) -> None:
     """Prints the JSON Schema of an article's front matter, for editors."""
@@ -82,7 +82,7 @@ def schema(ctx: click.Context) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(front_matter_schema(config_of(ctx)))))
 
 
-@main.command()
+@click.command(short_help="Write the skeleton of an article.")
 @click.argument("title")
 @click.pass_context
 def new(ctx: click.Context, title: str) -> None:
@@ -96,7 +96,7 @@ def new(ctx: click.Context, title: str) -> None:
     click.echo(f"    kbtools verify {found_id[0] if found_id else file}")
 
 
-@main.command()
+@click.command(short_help="Start a knowledge base.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--name", prompt="Name of the knowledge base", help="As shown to readers.")
 @click.option("--prefix", prompt="Prefix of its ids", default="KB", help="Capital letters.")
@@ -112,7 +112,7 @@ def init(folder: Path, name: str, prefix: str) -> None:
     click.echo(f"\nTry it:\n\n    cd {shlex.quote(str(folder))} && kbtools check && kbtools verify")
 
 
-@main.command("list")
+@click.command("list", short_help="List the articles with their computed states.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array.")
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
@@ -133,7 +133,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     refuse_broken(base.problems)
 
 
-@main.command()
+@click.command(short_help="Show an article with its computed state.")
 @click.argument("article")
 @click.pass_context
 def explain(ctx: click.Context, article: str) -> None:
@@ -159,7 +159,7 @@ def explain(ctx: click.Context, article: str) -> None:
         click.echo(text)
 
 
-@main.command("matrix")
+@click.command("matrix", short_help="Show on which toolchains each failure was seen.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.option("--markdown", is_flag=True, help="A table of Markdown. [default]")
 @click.pass_context

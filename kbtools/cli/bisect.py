@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtools.cli.group import config_of, main, refuse_broken, selected_path
+from kbtools.cli.group import config_of, refuse_broken, selected_path
 
 if TYPE_CHECKING:
     from kbtools.verification.bisection import BisectResult, Step
 
 
-@main.command()
+@click.command(short_help="Find the releases between which a repro changes.")
 @click.argument("article", metavar="ID[/SNIPPET]")
 @click.option("--package", required=True, help="The package whose versions are searched.")
 @click.option("--from", "first", metavar="VERSION", help="Oldest version. [default: all]")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
-from kbtools.cli.group import config_of, main
+from kbtools.cli.group import config_of
 
 
-@main.command("ci-matrix")
+@click.command("ci-matrix", short_help="Print the jobs of a CI run, as JSON.")
 @click.argument("names", nargs=-1, metavar="[TOOLCHAIN]...")
 @click.option(
     "--needs",

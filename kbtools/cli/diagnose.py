@@ -11,21 +11,14 @@ import msgspec
 
 from kbtools.articles import links
 from kbtools.articles.model import FrontMatter
-from kbtools.cli.group import config_of, main
+from kbtools.cli.group import INDEX, config_of
 from kbtools.config import KbtoolsError, KnowledgeBase
 
 ENDS = 8 * 1024 * 1024
 """Bytes read of the beginning and of the end of a log: more than the matcher looks at."""
 
-INDEX = click.option(
-    "--index",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    envvar="KBTOOLS_INDEX",
-    help="The api/v1/signatures.json of a site, instead of a knowledge base.",
-)
 
-
-@main.command()
+@click.command(short_help="Find the article for a traceback or a log.")
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.option("--reply", "as_reply", is_flag=True, help="A comment for an issue tracker.")
@@ -79,7 +72,7 @@ def both_ends(stream: BinaryIO) -> str:
     return (head + tail).decode("utf-8", "replace")
 
 
-@main.command()
+@click.command(short_help="Print the permanent link of an article.")
 @click.argument("what", metavar="ID|OWNER/REPO#N|URL", required=False)
 @click.option(
     "--format",
@@ -141,7 +134,7 @@ def _as(form: str, one: FrontMatter, base: KnowledgeBase) -> str:
     return links.url(one.id, base.url)
 
 
-@main.command()
+@click.command(short_help="Measure `diagnose` on logs whose article is given.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), required=False)
 @click.option(
     "--tail",

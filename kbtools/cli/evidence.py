@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from kbtools.cli.group import config_of, main
+from kbtools.cli.group import config_of
 
 
-@main.group()
+@click.group(short_help="Merge, prune and compare evidence.")
 def evidence() -> None:
     """Rows of evidence, as runs on this and other machines write them."""
 

@@ -9,54 +9,58 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections import UserDict
-from collections.abc import Iterable, Iterator
-from importlib import import_module
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kbtools import __version__
+from kbtools.cli.lazy import LazyGroup
 
 if TYPE_CHECKING:
     from kbtools.config import Config
 
-NOT_COMMANDS = ("__init__", "__main__", "group", "reporting")
+SECTIONS = {
+    "Find the article for a failure": {
+        "diagnose": "kbtools.cli.diagnose.diagnose",
+        "run": "kbtools.cli.run.run",
+        "explain": "kbtools.cli.articles.explain",
+        "score": "kbtools.cli.diagnose.score",
+    },
+    "Write articles": {
+        "init": "kbtools.cli.articles.init",
+        "new": "kbtools.cli.articles.new",
+        "check": "kbtools.cli.articles.check",
+        "rules": "kbtools.cli.articles.rules",
+        "schema": "kbtools.cli.articles.schema",
+    },
+    "Run the snippets": {
+        "verify": "kbtools.cli.verify.verify",
+        "env": "kbtools.cli.toolchain.env",
+        "toolchain": "kbtools.cli.toolchain.toolchain",
+        "bisect": "kbtools.cli.bisect.bisect",
+    },
+    "Read the evidence": {
+        "list": "kbtools.cli.articles.list_",
+        "matrix": "kbtools.cli.articles.matrix_",
+        "evidence": "kbtools.cli.evidence.evidence",
+    },
+    "Publish the site": {
+        "serve": "kbtools.cli.site.serve",
+        "build": "kbtools.cli.site.build",
+        "link": "kbtools.cli.diagnose.link",
+    },
+    "Serve other programs": {
+        "ci-matrix": "kbtools.cli.ci.ci_matrix",
+        "answer": "kbtools.cli.answer.answer",
+        "mcp": "kbtools.cli.mcp.mcp",
+    },
+}
+"""The commands, in the order in which a newcomer needs them."""
 
 
-class Commands(UserDict[str, click.Command]):
-    """The commands by name. A command's module is imported when the command is asked for.
-
-    `kbtools run` stands around programs of a second: it cannot wait for what `verify` imports.
-    """
-
-    def _load(self, name: str) -> None:
-        """Imports the module of that name, or all of them where there is none."""
-        there = sorted(file.stem for file in Path(__file__).parent.glob("*.py"))
-        for module in [name] if name in there and name not in NOT_COMMANDS else there:
-            if module not in NOT_COMMANDS:
-                import_module(f"kbtools.cli.{module}")
-
-    def __contains__(self, name: object) -> bool:
-        if name not in self.data:
-            self._load(str(name))
-        return name in self.data
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in self:
-            raise KeyError(name)
-        return self.data[name]
-
-    def __iter__(self) -> Iterator[str]:
-        self._load("")
-        return iter(self.data)
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-
-class Group(click.Group):
+class Group(LazyGroup):
     """Turns what may go wrong below into a message and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -81,9 +85,7 @@ class Group(click.Group):
             sys.exit(2)
 
 
-@click.group(
-    cls=Group, commands=Commands(), context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.group(cls=Group, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 @click.option(
     "-C",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from kbtools.cli.group import INDEX, main
+from kbtools.cli.group import INDEX
 
 
-@main.command()
+@click.command(short_help="Serve the knowledge base to coding agents.")
 @INDEX
 @click.pass_context
 def mcp(ctx: click.Context, index: Path | None) -> None:

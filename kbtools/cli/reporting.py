@@ -56,7 +56,7 @@ def options(command: F) -> F:
     return command
 
 
-def is_aside(given: dict[str, Any]) -> bool:
+def is_stdout_taken(given: dict[str, Any]) -> bool:
     """Whether standard output is for a program, so that people read standard error.
 
     Raises:
@@ -100,7 +100,7 @@ def write(
         except OSError as error:
             troubles.append(f"cannot write {step}: {error}")
     if given["github"]:
-        say(github.of_runs(runs, prefix), is_aside(given))
+        emit(github.of_runs(runs, prefix), is_stdout_taken(given))
     if troubles:
         raise KbtoolsError("\n".join(troubles))
 
@@ -129,29 +129,29 @@ def one_file(file: str, content: bytes, whole: bool = False) -> None:
         raise KbtoolsError(f"cannot write {file}: {error}") from error
 
 
-def annotate(problems: Sequence[Problem], config: Config, aside: bool) -> None:
+def annotate(problems: Sequence[Problem], config: Config, to_stderr: bool) -> None:
     """Prints annotations for what keeps articles from being read."""
     from kbtools.reports import github
     from kbtools.reports.places import in_checkout
 
-    say(github.of_problems(problems, in_checkout(config)), aside)
+    emit(github.of_problems(problems, in_checkout(config)), to_stderr)
 
 
-def say(commands: Iterable[str], aside: bool) -> None:
+def emit(commands: Iterable[str], to_stderr: bool) -> None:
     """Prints workflow commands: GitHub reads them on either stream."""
     for command in commands:
-        click.echo(command, err=aside)
+        click.echo(command, err=to_stderr)
 
 
 @contextmanager
-def deaf(github: bool, aside: bool) -> Iterator[None]:
+def commands_disabled(github: bool, to_stderr: bool) -> Iterator[None]:
     """Keeps GitHub from taking for a command what a snippet printed and we show."""
     if not github:
         yield
         return
     word = secrets.token_hex(16)
-    click.echo(f"::stop-commands::{word}", err=aside)
+    click.echo(f"::stop-commands::{word}", err=to_stderr)
     try:
         yield
     finally:
-        click.echo(f"::{word}::", err=aside)
+        click.echo(f"::{word}::", err=to_stderr)

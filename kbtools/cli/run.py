@@ -11,14 +11,17 @@ from pathlib import Path
 
 import click
 
-from kbtools.cli.group import INDEX, main
+from kbtools.cli.group import INDEX
 from kbtools.integrations import wrapping
 
 NOT_FOUND, NOT_TO_BE_RUN = 127, 126
 """Exit codes of a shell for a program that is not there, or may not be run."""
 
 
-@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    short_help="Run a program; if it fails, show its article.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @INDEX
 def run(command: tuple[str, ...], index: Path | None) -> None:

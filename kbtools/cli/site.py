@@ -16,7 +16,7 @@ from kbtools.config import Config, KbtoolsError
 STEPS = ("generate", "html", "search", "links")
 
 
-@main.command()
+@click.command(short_help="Build the site.")
 @click.option(
     "--only",
     type=click.Choice(STEPS),
@@ -62,7 +62,7 @@ def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None
             click.echo("the site is in site/")
 
 
-@main.command()
+@click.command(short_help="Show the site while you write.")
 @click.option("--port", default=8000, show_default=True, help="0 takes one that is free.")
 @click.pass_context
 def serve(ctx: click.Context, port: int) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from kbtools.cli.group import TOOLCHAIN, config_of, main
+from kbtools.cli.group import TOOLCHAIN, config_of
 from kbtools.config import KbtoolsError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GB = 10**9
 
 
-@main.group()
+@click.group(short_help="Build, list and remove toolchains.")
 def toolchain() -> None:
     """Environments that claims are tested in, as toolchains.toml declares them."""
 
@@ -191,7 +191,7 @@ def path(ctx: click.Context, name: str) -> None:
     click.echo(declared.find(config_of(ctx), name).python)
 
 
-@main.command()
+@click.command(short_help="Show the toolchain, as evidence records it.")
 @TOOLCHAIN
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context

@@ -14,7 +14,7 @@ import click
 
 from kbtools.articles.model import Article, Problem, Role
 from kbtools.cli import reporting
-from kbtools.cli.group import config_of, main, refuse_broken, selected_path
+from kbtools.cli.group import config_of, refuse_broken, selected_path
 from kbtools.config import Config, KbtoolsError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kbtools.verification.verifier import Result, ToolchainRun, Verifier
 
 
-@main.command()
+@click.command(short_help="Run snippets and compare the results with the claims.")
 @click.argument("articles", nargs=-1, metavar="[ID|PATH|ID/SNIPPET]...")
 @click.option(
     "--jobs", "-j", type=click.IntRange(1), help="Snippets at once. [default: as many as cores]"
@@ -116,17 +116,20 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
         fail_fast=given["fail_fast"],
         sandbox=sandbox_of(given),
     )
-    aside = reporting.is_aside(given)  # then what is for people goes to standard error
+    to_stderr = reporting.is_stdout_taken(given)  # then what is for people goes to standard error
     runs: list[ToolchainRun] = []
     planned, interrupted = 0, False
-    with machine_pool(base.config, given["on"]) as pool, reporting.deaf(given["github"], aside):
+    with (
+        machine_pool(base.config, given["on"]) as pool,
+        reporting.commands_disabled(given["github"], to_stderr),
+    ):
         toolchains, missing = pool.toolchains(given["toolchain"])
         for name in missing:
             click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
         for where in toolchains:
             toolchain = pool.describe(where)
             if len(toolchains) > 1 and not given["quiet"]:
-                click.echo(f"\n{where.title}: {toolchain.label}\n", err=aside)
+                click.echo(f"\n{where.title}: {toolchain.label}\n", err=to_stderr)
             own = declared.made_for(base.config, where.name)
             tasks = [
                 task
@@ -149,13 +152,13 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
                 break
         summarise(runs, given)
     if given["github"]:
-        reporting.annotate(refused, base.config, aside)
+        reporting.annotate(refused, base.config, to_stderr)
     reporting.write(runs, readable, base.config, given)
     if interrupted:
         finished = sum(len(run.results) for run in runs)
         click.echo(f"interrupted: {finished} of {planned} finished, and kept", err=True)
         sys.exit(130)
-    with reporting.deaf(given["github"], True):
+    with reporting.commands_disabled(given["github"], True):
         refuse_broken(refused)
     if any(result.trouble for run in runs for result in run.results):
         sys.exit(2)
@@ -248,7 +251,7 @@ def run_all(verifier: Verifier, given: dict[str, Any]) -> tuple[list[Result], bo
     from kbtools.reports import text
     from kbtools.running.executor import ZygoteFailed
 
-    stream = sys.stderr if reporting.is_aside(given) else sys.stdout
+    stream = sys.stderr if reporting.is_stdout_taken(given) else sys.stdout
     results: list[Result] = []
     with ExitStack() as stack:
         progress = None
@@ -281,4 +284,4 @@ def summarise(runs: Sequence[ToolchainRun], given: dict[str, Any]) -> None:
     if len(runs) > 1:
         blocks.append(text.table(runs))
     shown = "\n\n".join(blocks)
-    click.echo(shown if given["quiet"] else f"\n{shown}", err=reporting.is_aside(given))
+    click.echo(shown if given["quiet"] else f"\n{shown}", err=reporting.is_stdout_taken(given))

@@ -60,8 +60,12 @@ def _walk(
     command: click.Command, words: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     yield words, command
-    for name, inner in sorted(getattr(command, "commands", {}).items()):
-        if not inner.hidden:
+    if not isinstance(command, click.Group):
+        return
+    context = click.Context(command)
+    for name in sorted(command.list_commands(context)):
+        inner = command.get_command(context, name)
+        if inner and not inner.hidden:
             yield from _walk(inner, (*words, name))
 
 
