@@ -3,164 +3,47 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import click
 import jsonschema
 import msgspec
 import pytest
 from bases import KBTOOLS
-from click.testing import CliRunner, Result
+from click.testing import Result
+from commands import output_of, run_command
 from examples import lay_out, record_failure
 
 from kbtools import config
 from kbtools.articles import scaffold
 from kbtools.articles.parsing import read_page
 from kbtools.checks.rules import RULES
-from kbtools.cli import main
 from kbtools.toolchains.model import Toolchain
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = main.list_commands(click.Context(main))
 
 
-def kbtools(root: Path | None, *words: str) -> Result:
-    """Runs a command in this process; a traceback is the test's."""
-    done = CliRunner().invoke(main, [*(["-C", str(root)] if root else []), *words])
-    if done.exception and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done
-
-
-def said(root: Path, *words: str) -> str:
-    """What a command prints that ends well."""
-    done = kbtools(root, *words)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+def init(folder: Path, prefix: str = "B") -> Result:
+    """Runs `init` without questions."""
+    return run_command(None, "init", str(folder), "--name", "B", "--prefix", prefix)
 
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     """A knowledge base as `init` starts it, with the prefix ABC."""
     root = tmp_path / "a base"
-    done = kbtools(None, "init", str(root), "--name", 'The "A\\B" 库', "--prefix", "ABC")
+    done = run_command(None, "init", str(root), "--name", 'The "A\\B" 库', "--prefix", "ABC")
     assert done.exit_code == 0, done.output
     return root
-
-
-@pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_help(name: str) -> None:
-    """The help of every command says what it does and names every option and argument."""
-    done = kbtools(None, *([name] if name else []), "--help")
-    assert done.exit_code == 0
-    command = main.get_command(click.Context(main), name) if name else main
-    assert command and command.help
-    text = " ".join(done.stdout.split())
-    assert command.help.split(".")[0].replace("\n", " ") in text
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            assert all(word in text for word in parameter.opts)
-        else:
-            assert parameter.make_metavar(click.Context(command)) in text
-
-
-def test_help_lists_every_command() -> None:
-    """`kbtools --help` has a line for every command of `kbtools/cli`, and cuts none of them."""
-    text = kbtools(None, "--help").stdout
-    assert all(f"\n  {name} " in text for name in COMMANDS)
-    assert "..." not in text.partition("Options:")[2]
-    modules = {path.rpartition(".")[0] for path in main.imports.values()}
-    assert modules == {
-        f"kbtools.cli.{file.stem}"
-        for file in (ROOT / "kbtools" / "cli").glob("*.py")
-        if re.search(r"^@click\.(command|group)", file.read_text("utf-8"), re.MULTILINE)
-        and file.stem != "group"
-    }
-
-
-def test_a_misspelt_command() -> None:
-    """The command that was probably meant is proposed, and the exit code is 2."""
-    done = kbtools(None, "verfy")
-    assert done.exit_code == 2
-    assert "verify" in done.stderr
-
-
-@pytest.mark.parametrize("module", ["kbtools", "kbtools.cli"])
-def test_run_as_a_module(module: str) -> None:
-    """`python -m kbtools` is `kbtools`."""
-    command = [sys.executable, "-m", module, "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("kbtools, version ")
-
-
-def test_a_command_imports_only_its_own_module() -> None:
-    """`kbtools run` does not wait for what the other commands import."""
-    code = (
-        "import sys\nfrom kbtools.cli import main\n"
-        "try: main(['run', '--', 'true'])\nexcept SystemExit: print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = set(done.stdout.split())
-    assert {name for name in modules if name.startswith("kbtools.cli.")} == {
-        *("kbtools.cli.group", "kbtools.cli.lazy", "kbtools.cli.run")
-    }
-    assert not modules & {"msgspec", "rich", "yaml", "kbtools.config", "kbtools.matching"}
-
-
-ANYWHERE = ("init", "rules", "diagnose", "explain", "run", "mcp", "answer")
-"""Need no knowledge base around them: one comes with kbtools."""
-
-
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ANYWHERE])
-def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
-    """Where there is no kbtools.toml, a command exits with 2 and says how to get one."""
-    words = {
-        "new": ["title"],
-        "bisect": ["KB0001", "--package", "numpy"],
-        "toolchain": ["list"],
-        "evidence": ["merge", "."],
-    }.get(name, [])
-    done = kbtools(tmp_path, name, *words)
-    assert done.exit_code == 2
-    assert "kbtools init" in done.stderr
-    assert done.stdout == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("[knowledge-base\n", "1"),
-        ('[knowledge-base]\nname = "a"\n', "prefix"),
-        ('[knowledge-base]\nname = "a"\nprefix = "A"\nprefixes = 1\n', "prefixes"),
-        ('[knowledge-base]\nname = "a"\nprefix = 3\n', "prefix"),
-        ('[knowledge-base]\nname = "a"\nprefix = "A"\n[run]\ntimeout = "long"\n', "run.timeout"),
-        ('[knowledge-base]\nname = "a"\nprefix = "A"\nlanguages = []\n', "languages"),
-        ('[knowledge-base]\nname = "a"\nprefix = ""\n', "prefix"),
-        ('[knowledge-base]\nname = "a"\nprefix = "A"\n[article]\nstages = []\n', "stages"),
-        ("\ufeff\x00", ""),
-    ],
-)
-def test_malformed_configuration(text: str, why: str, tmp_path: Path) -> None:
-    """A kbtools.toml that will not do is named, with what is wrong, and the exit code is 2."""
-    (tmp_path / "kbtools.toml").write_text(text, "utf-8")
-    for words in (["check"], ["list"], ["new", "title"]):
-        done = kbtools(tmp_path, *words)
-        assert done.exit_code == 2
-        assert str(tmp_path / "kbtools.toml") in done.stderr
-        assert why in done.stderr
-    assert not (tmp_path / "kb").exists()
 
 
 def test_init_writes_a_base_that_verifies(base: Path) -> None:
     """What init wrote is valid, names and prefix included, and its article holds."""
     assert config.find(base).knowledge_base.name == 'The "A\\B" 库'
-    assert said(base, "check") == "1 file checked, no problems\n"
+    assert output_of(base, "check") == "1 file checked, no problems\n"
     done = subprocess.run([*KBTOOLS, "-C", str(base), "verify"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "ABC0001/r1" in done.stdout
@@ -170,14 +53,11 @@ def test_init_writes_a_base_that_verifies(base: Path) -> None:
 def test_init_overwrites_nothing(base: Path, tmp_path: Path) -> None:
     """In a folder that holds a knowledge base init does nothing; other files it leaves alone."""
     before = {file: file.read_bytes() for file in base.rglob("*") if file.is_file()}
-    assert kbtools(None, "init", str(base), "--name", "B", "--prefix", "B").exit_code == 2
+    assert init(base).exit_code == 2
     assert {file: file.read_bytes() for file in base.rglob("*") if file.is_file()} == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".gitignore").write_text("mine\n")
-    assert (
-        kbtools(None, "init", str(tmp_path / "other"), "--name", "B", "--prefix", "B").exit_code
-        == 0
-    )
+    assert init(tmp_path / "other").exit_code == 0
     assert (tmp_path / "other" / ".gitignore").read_text() == "mine\n"
 
 
@@ -185,7 +65,8 @@ def test_init_overwrites_nothing(base: Path, tmp_path: Path) -> None:
 def test_init_refuses_a_prefix(prefix: str, tmp_path: Path) -> None:
     """A prefix is one to ten capital letters; nothing is written with another."""
     assert (
-        kbtools(None, "init", str(tmp_path / "b"), "--name", "B", "--prefix", prefix).exit_code == 2
+        run_command(None, "init", str(tmp_path / "b"), "--name", "B", "--prefix", prefix).exit_code
+        == 2
     )
     assert not (tmp_path / "b").exists()
 
@@ -198,13 +79,13 @@ def test_another_form(base: Path) -> None:
     text = text.replace('"Fix", ', "").replace('stages = ["build"', 'stages = ["before dawn"')
     file.write_text(text.replace("[run]", '\ncomponents = ["left", "right"]\n\n[run]'), "utf-8")
     (base / "kb" / "ABC0001-division-by-zero.md").unlink()
-    printed = said(base, "new", "another").split("\n")[0]
+    printed = output_of(base, "new", "another").split("\n")[0]
     found = read_page(base / printed, config.find(base))
     assert [one.text for one in found.headings] == [
         *("Symptom", "症状", "Who is affected", "Best practice")
     ]
     assert (found.matter["stage"], found.matter["components"]) == ("before dawn", ["left"])
-    assert "no problems" in said(base, "check")
+    assert "no problems" in output_of(base, "check")
     done = subprocess.run([*KBTOOLS, "-C", str(base), "verify"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 reproduced, 1 holds" in done.stdout
@@ -231,33 +112,33 @@ def test_another_form(base: Path) -> None:
 )
 def test_new(title: str, name: str, base: Path) -> None:
     """Of any title, new makes an article that check accepts, with that very title."""
-    printed = said(base, "new", "--", title).split("\n")[0]
+    printed = output_of(base, "new", "--", title).split("\n")[0]
     assert printed == f"kb/ABC0002-{name}.md"
-    assert "no problems" in said(base, "check")
-    [_, found] = json.loads(said(base, "list", "--json"))
+    assert "no problems" in output_of(base, "check")
+    [_, found] = json.loads(output_of(base, "list", "--json"))
     assert found["title"] == " ".join(title.replace("\x07", " ").split())
 
 
 @pytest.mark.parametrize("title", ["", "  ", "\n", "\x07"])
 def test_new_without_a_title(title: str, base: Path) -> None:
     """A title that says nothing is refused, and nothing is written."""
-    assert kbtools(base, "new", title).exit_code == 2
+    assert run_command(base, "new", title).exit_code == 2
     assert len(list((base / "kb").iterdir())) == 1
 
 
 def test_new_says_how_to_go_on(tmp_path: Path) -> None:
     """The command that new proposes names the article, whatever its prefix looks like."""
-    assert kbtools(None, "init", str(tmp_path), "--name", "B", "--prefix", "A-B").exit_code == 0
-    assert said(tmp_path, "new", "a title").endswith("kbtools verify A-B0002\n")
+    assert init(tmp_path, "A-B").exit_code == 0
+    assert output_of(tmp_path, "new", "a title").endswith("kbtools verify A-B0002\n")
 
 
 def test_ids_are_never_reused(base: Path) -> None:
     """The id of a deleted article whose evidence is there, or of a translation, is not free."""
     (base / "evidence").mkdir()
     (base / "evidence" / "ABC0007.jsonl").touch()
-    assert said(base, "new", "a").startswith("kb/ABC0008-a.md")
+    assert output_of(base, "new", "a").startswith("kb/ABC0008-a.md")
     (base / "kb" / "ABC0011-b.zh.md").touch()
-    assert said(base, "new", "a").startswith("kb/ABC0012-a.md")
+    assert output_of(base, "new", "a").startswith("kb/ABC0012-a.md")
 
 
 def test_two_new_at_once(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,10 +159,10 @@ def test_two_new_at_once(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_list(tmp_path: Path) -> None:
     """List shows each article once, with its computed state; as JSON, with its claims as well."""
     root = lay_out("sound-translation", tmp_path).root
-    assert said(root, "list") == "KB0001  not run      error: it fails\n"
+    assert output_of(root, "list") == "KB0001  not run      error: it fails\n"
     record_failure(config.find(root), "KB0001", "r1", "it fails\n")
-    assert said(root, "list") == "KB0001  reproduced   error: it fails\n"
-    [one] = json.loads(said(root, "list", "--json"))
+    assert output_of(root, "list") == "KB0001  reproduced   error: it fails\n"
+    [one] = json.loads(output_of(root, "list", "--json"))
     assert (one["id"], one["path"]) == ("KB0001", "kb/KB0001-it-fails.md")
     assert one["signatures"] == [{"literal": "it fails"}]
     assert one["state"] == {
@@ -296,14 +177,14 @@ def test_list(tmp_path: Path) -> None:
 def test_list_of_nothing(base: Path) -> None:
     """An empty knowledge base is a list without lines."""
     (base / "kb" / "ABC0001-division-by-zero.md").unlink()
-    assert said(base, "list") == ""
-    assert json.loads(said(base, "list", "--json")) == []
+    assert output_of(base, "list") == ""
+    assert json.loads(output_of(base, "list", "--json")) == []
 
 
 @pytest.mark.parametrize("words", [["list"], ["list", "--json"]])
 def test_list_with_a_broken_article(words: list[str], tmp_path: Path) -> None:
     """Articles that cannot be read are reported, not silently left out, and the exit code is 2."""
-    done = kbtools(lay_out("several-files", tmp_path).root, *words)
+    done = run_command(lay_out("several-files", tmp_path).root, *words)
     assert done.exit_code == 2
     assert "KB0001-broken.md:4: KB003" in done.stderr
     assert "KB0004" in done.stdout
@@ -314,7 +195,7 @@ def test_explain(word: str, tmp_path: Path) -> None:
     """Explain shows an article, by id or path, with its text and its evidence."""
     root = lay_out("sound-translation", tmp_path).root
     record_failure(config.find(root), "KB0001", "r1", "it fails\n")
-    text = said(root, "explain", word)
+    text = output_of(root, "explain", word)
     assert text.startswith("# KB0001: error: it fails\n\n**Upgrade.**\n\nState: reproduced.")
     assert 'raise SystemExit("it fails")' in text
     assert (
@@ -327,21 +208,21 @@ def test_explain_beside_a_translation(tmp_path: Path) -> None:
     """An id names the original, in whatever order the files are; a translation's path works too."""
     root = lay_out("sound-translation", tmp_path).root
     (root / "kb" / "KB0001-it-fails.zh.md").rename(root / "kb" / "KB0001-an.zh.md")
-    assert "error: it fails" in said(root, "explain", "KB0001")
-    assert "KB0001" in said(root, "explain", "kb/KB0001-an.zh.md")
+    assert "error: it fails" in output_of(root, "explain", "KB0001")
+    assert "KB0001" in output_of(root, "explain", "kb/KB0001-an.zh.md")
 
 
 @pytest.mark.parametrize("word", ["KB0404", "kb/none.md", "", "KB0001-it-fails", "/"])
 def test_explain_what_is_not_there(word: str, tmp_path: Path) -> None:
     """An article that is not there is named, with the next step, and the exit code is 2."""
-    done = kbtools(lay_out("sound", tmp_path).root, "explain", word)
+    done = run_command(lay_out("sound", tmp_path).root, "explain", word)
     assert done.exit_code == 2
     assert f"no article `{word}`; kbtools list shows what there is" in done.stderr
 
 
 def test_env(base: Path) -> None:
     """Env shows the interpreter, its packages and what the sandbox can do."""
-    text = said(base, "env")
+    text = output_of(base, "env")
     for word in (
         "interpreter",
         "python",
@@ -357,7 +238,7 @@ def test_env(base: Path) -> None:
 
 def test_env_as_json(base: Path) -> None:
     """As JSON, env is the toolchain as evidence records it."""
-    found = msgspec.json.decode(said(base, "env", "--json"), type=Toolchain)
+    found = msgspec.json.decode(output_of(base, "env", "--json"), type=Toolchain)
     assert found.packages["msgspec"] == msgspec.__version__
     assert found.platform.startswith("linux-")
 
@@ -365,14 +246,14 @@ def test_env_as_json(base: Path) -> None:
 @pytest.mark.parametrize("name", ["none-such", "/dev/null", "kbtools.toml"])
 def test_env_of_nothing(name: str, base: Path) -> None:
     """A toolchain that is not declared, or no interpreter, is named, and the exit code is 2."""
-    done = kbtools(base, "env", "--toolchain", name)
+    done = run_command(base, "env", "--toolchain", name)
     assert done.exit_code == 2
     assert name in done.stderr
 
 
 def test_rules() -> None:
     """Rules prints the page of every rule, and needs no knowledge base."""
-    done = kbtools(None, "rules")
+    done = run_command(None, "rules")
     assert done.exit_code == 0
     for rule in RULES:
         assert f"{rule.code} {rule.name}\n" in done.stdout
@@ -386,7 +267,7 @@ def matter_of(file: Path, root: Path) -> Any:
 
 def test_schema_of_this_knowledge_base() -> None:
     """The schema is a JSON Schema, which the articles in kb/ keep."""
-    schema = json.loads(said(ROOT, "schema"))
+    schema = json.loads(output_of(ROOT, "schema"))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     files = [file for file in (ROOT / "kb").glob("*.md") if file.name.count(".") == 1]
@@ -415,6 +296,6 @@ def test_schema_of_this_knowledge_base() -> None:
 def test_schema_finds_what_check_finds(name: str, valid: bool, tmp_path: Path) -> None:
     """An editor that knows the schema marks the front matter that check would refuse."""
     root = lay_out(name, tmp_path).root
-    validator = jsonschema.Draft202012Validator(json.loads(said(root, "schema")))
+    validator = jsonschema.Draft202012Validator(json.loads(output_of(root, "schema")))
     matter = matter_of(root / "kb" / f"KB0001-{name}.md", root)
     assert validator.is_valid(matter) is valid
