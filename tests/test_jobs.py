@@ -133,7 +133,7 @@ def test_a_changed_helper(versioned: Base) -> None:
     articles = load_base(found).articles
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(changed, "REPRO", own / "repro.py")
-        assert changed.since("HEAD", articles, found).articles == {"KB0003"}
+        assert changed.changed_since("HEAD", articles, found).articles == {"KB0003"}
 
 
 @pytest.mark.parametrize("ref", ["nowhere", "--output=x", ""])

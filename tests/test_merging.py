@@ -16,7 +16,7 @@ from bases import Base, fence
 from kbtools import config
 from kbtools.checks.base import load_base
 from kbtools.evidence import merging
-from kbtools.evidence.state import seen
+from kbtools.evidence.state import observations
 
 Row = dict[str, Any]
 
@@ -206,7 +206,7 @@ def test_our_own_evidence_can_be(tmp_path: Path) -> None:
 def test_no_claim_of_ours_is_contradicted() -> None:
     """What this knowledge base says today agrees with all that its runs have seen."""
     base = load_base(config.find(Path(__file__).parent))
-    found = [one for article in base.articles for one in seen(article, base.config)]
+    found = [one for article in base.articles for one in observations(article, base.config)]
     red = [(one.snippet.name, one.verdict.reason) for one in found if one.verdict.colour == "red"]
     assert red == []
 

@@ -76,7 +76,7 @@ def test_a_log_is_diagnosed_anywhere(installed: Path) -> None:
     assert json.loads(done.stdout)["matches"][0]["id"] == "KB0002"
     shown = kbtools(installed, "explain", "KB0002")
     assert shown.returncode == 0, shown.stderr
-    assert "State: reproduced." in shown.stdout
+    assert "State: reproduced;" in shown.stdout
 
 
 def test_a_program_is_run_anywhere(installed: Path) -> None:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 
 from kbtools import config as configuration
 from kbtools.articles.model import Article
+from kbtools.ci import git
 from kbtools.config import Config, KbtoolsError
-from kbtools.evidence import store
-from kbtools.evidence.store import Row
 from kbtools.running.executor import REPRO
 from kbtools.toolchains import declared
 
 
-class Changed(msgspec.Struct, frozen=True):
+class ChangeScope(msgspec.Struct, frozen=True):
     """What is to be run: these articles everywhere, and every article on these toolchains."""
 
     articles: frozenset[str]
     toolchains: frozenset[str]
-    why: tuple[str, ...]
+    reasons: tuple[str, ...]
     """A line for each reason."""
 
     def __bool__(self) -> bool:
@@ -30,7 +28,7 @@ class Changed(msgspec.Struct, frozen=True):
         return bool(self.articles or self.toolchains)
 
 
-def since(reference: str, articles: Iterable[Article], config: Config) -> Changed:
+def changed_since(reference: str, articles: Iterable[Article], config: Config) -> ChangeScope:
     """What changed since the branch left `reference`, what is not committed yet included.
 
     An article changed when its file did: a claim is as good a reason as a snippet. Evidence and
@@ -42,7 +40,7 @@ def since(reference: str, articles: Iterable[Article], config: Config) -> Change
         KbtoolsError: this is no checkout of git, or it does not know `reference`.
     """
     known = tuple(articles)
-    base = _git(config, "merge-base", reference, "HEAD", of=reference).strip()
+    base = git.output(config, "merge-base", reference, "HEAD", reference=reference).strip()
     paths = _paths(base, config)
     why: dict[str, str] = {}
     if configuration.FILE in paths and _runs_otherwise(base, config):
@@ -60,14 +58,14 @@ def since(reference: str, articles: Iterable[Article], config: Config) -> Change
         reasons.setdefault(reason, []).append(article)
     said = [f"{reason}: {', '.join(found)}" for reason, found in reasons.items()]
     said += [f"all on {name}: its declaration changed" for name in sorted(toolchains)]
-    return Changed(frozenset(why), frozenset(toolchains), tuple(said))
+    return ChangeScope(frozenset(why), frozenset(toolchains), tuple(said))
 
 
 def _paths(base: str, config: Config) -> set[str]:
     """Files that changed, as seen from the knowledge base, new ones included."""
     words = ("diff", "--name-only", "--relative", "--no-renames", "--no-ext-diff", "-z", base)
-    told = _git(config, *words)
-    told += _git(config, "ls-files", "--others", "--exclude-standard", "-z")
+    told = git.output(config, *words)
+    told += git.output(config, "ls-files", "--others", "--exclude-standard", "-z")
     return {path for path in told.split("\0") if path}
 
 
@@ -75,7 +73,7 @@ def _toolchains(base: str, config: Config) -> set[str]:
     """The declared toolchains that are built in another way than they were."""
     now = declared.declared(config)
     try:
-        then = declared.decoded(at(base, declared.FILE, config), declared.FILE)
+        then = declared.decoded(git.file_at(base, declared.FILE, config), declared.FILE)
     except KbtoolsError:  # it was not there, or was broken
         then = {}
     return {name for name, one in now.items() if name not in then or one != then[name]}
@@ -84,36 +82,10 @@ def _toolchains(base: str, config: Config) -> set[str]:
 def _runs_otherwise(base: str, config: Config) -> bool:
     """Whether `kbtools.toml` has snippets run in another way than it did."""
     try:
-        then = configuration.decode(at(base, configuration.FILE, config), config.root)
+        then = configuration.decode(git.file_at(base, configuration.FILE, config), config.root)
     except KbtoolsError:  # it was not there, or was broken
         return True
     return (then.run, then.toolchain) != (config.run, config.toolchain)
-
-
-def at(commit: str, path: str, config: Config) -> str:
-    """The text of a file of the knowledge base as it was at a commit.
-
-    Raises:
-        KbtoolsError: it was not there.
-    """
-    return _git(config, "show", f"{commit}:./{path}")
-
-
-def evidence_at(commit: str, config: Config) -> dict[str, tuple[Row, ...]]:
-    """Article → its rows, as they were at a commit.
-
-    Raises:
-        KbtoolsError: git does not know the commit, or a row cannot be read.
-    """
-    folder = config.evidence.name
-    told = _git(config, "ls-tree", "--name-only", "-z", commit, f"./{folder}/", of=commit)
-    paths = [PurePosixPath(path) for path in told.split("\0") if path.endswith(".jsonl")]
-    found = {}
-    for path in paths:
-        text = at(commit, path.as_posix(), config)
-        content = text.encode("utf-8", "surrogateescape")
-        found[path.stem] = store.decode(content, f"{commit}:{path}")
-    return found
 
 
 def _below(file: Path, root: Path) -> str:
@@ -121,23 +93,3 @@ def _below(file: Path, root: Path) -> str:
     resolved = file.resolve()
     root = root.resolve()
     return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else ""
-
-
-def _git(config: Config, *words: str, of: str = "") -> str:
-    """What git prints. `of` is the reference that a failure is about."""
-    if of.startswith("-"):
-        raise KbtoolsError(f"`{of}` is no commit")
-    try:
-        done = subprocess.run(
-            ["git", "-c", "core.quotePath=false", *words],
-            cwd=config.root,
-            capture_output=True,
-            check=False,
-        )
-    except OSError as error:
-        raise KbtoolsError(f"git cannot be run: {error}") from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        hint = f"; a shallow checkout knows no other branch: git fetch origin {of}" if of else ""
-        raise KbtoolsError(f"git {words[0]}: {said[-1] if said else 'found nothing'}{hint}")
-    return done.stdout.decode("utf-8", "surrogateescape")

@@ -15,7 +15,7 @@ from kbtools.articles import links
 from kbtools.articles.model import Article
 from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import changes
-from kbtools.evidence.changes import Change, News
+from kbtools.evidence.changes import ArticleChanges, VerdictChange
 
 LABEL = "kbtools"
 """Only who may sort issues can set it: no stranger's issue is taken for ours."""
@@ -43,7 +43,7 @@ def mark(article: str) -> str:
     return f"<!-- kbtools:{article} -->"
 
 
-def issue(article: Article, told: News, config: Config) -> Issue:
+def issue(article: Article, told: ArticleChanges, config: Config) -> Issue:
     """What the issue about an article says from now on."""
     link = links.markdown(article.matter, config.knowledge_base.url)
     standing = told.standing or told.changes
@@ -62,7 +62,7 @@ def issue(article: Article, told: News, config: Config) -> Issue:
     return Issue(article.id, title[:250], "\n".join(lines), comment, not told.standing)
 
 
-def _row(one: Change) -> str:
+def _row(one: VerdictChange) -> str:
     cells = (one.snippet, one.after, one.where, one.when, _code(one.reason))
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 

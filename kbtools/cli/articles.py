@@ -142,7 +142,8 @@ def explain(ctx: click.Context, article: str) -> None:
     from rich.markdown import Markdown
 
     from kbtools.checks.base import load_base
-    from kbtools.evidence.state import as_markdown
+    from kbtools.evidence.markdown import article_markdown
+    from kbtools.evidence.state import observations
     from kbtools.matching import settings_of
 
     base = load_base(settings_of(Path(ctx.obj)))
@@ -152,7 +153,7 @@ def explain(ctx: click.Context, article: str) -> None:
     one = next((a for a in base.articles if a.id == named), None)
     if one is None:
         raise KbtoolsError(f"{path}: its original cannot be read; see: kbtools check")
-    text = as_markdown(one, base.config)
+    text = article_markdown(one, observations(one, base.config), base.config.knowledge_base.url)
     if sys.stdout.isatty():
         Console().print(Markdown(text))
     else:
@@ -166,11 +167,12 @@ def explain(ctx: click.Context, article: str) -> None:
 def matrix_(ctx: click.Context, as_json: bool, markdown: bool) -> None:
     """Shows on which toolchains each article was seen to fail, from evidence alone."""
     from kbtools.checks.base import load_base
-    from kbtools.evidence import board as matrix
+    from kbtools.evidence.board import build_board
+    from kbtools.reports import board as printer
 
     if as_json and markdown:
         raise click.UsageError("--json or --markdown, not both")
     base = load_base(config_of(ctx))
-    board = matrix.matrix(base.articles, base.config)
-    click.echo(matrix.as_json(board) if as_json else matrix.as_markdown(board), nl=False)
+    board = build_board(base.articles, base.config)
+    click.echo(printer.as_json(board) if as_json else printer.as_markdown(board), nl=False)
     refuse_broken(base.problems)

@@ -94,7 +94,7 @@ def changes(
     Both states of the evidence are judged against the claims of today.
     """
     from kbtools.checks.base import load_base, readable_articles
-    from kbtools.ci import changed
+    from kbtools.ci import git
     from kbtools.ci import issues as tracker
     from kbtools.evidence import changes
     from kbtools.evidence import store as rows
@@ -108,9 +108,9 @@ def changes(
     if old is not None:
         before = {name: rows.read(old, name) for name in ids}
     else:
-        before = changed.evidence_at(str(ref), base.config)
+        before = git.evidence_at(str(ref), base.config)
     by_id = {one.id: one for one in readable}
-    told = changes.since(before, after, readable)
+    told = changes.changes_between(before, after, readable)
     wanted = [tracker.issue(by_id[one.article], one, base.config) for one in told]
     if as_json:
         whole = [

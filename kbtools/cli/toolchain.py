@@ -197,6 +197,7 @@ def path(ctx: click.Context, name: str) -> None:
 @click.pass_context
 def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
     """Shows what the toolchain is, as evidence would record it."""
+    from kbtools.reports import text
     from kbtools.toolchains import declared
 
     where = declared.find(config_of(ctx), toolchain)
@@ -204,5 +205,5 @@ def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(holds)))
         return
-    for key, value in declared.as_rows(holds, where):
+    for key, value in text.toolchain_rows(holds, where.python, declared.sandbox(where)):
         click.echo(f"{click.style(key, bold=True):<28} {value}")

@@ -19,7 +19,7 @@ from kbtools.config import Config, KbtoolsError
 
 if TYPE_CHECKING:
     from kbtools.checks.base import Base
-    from kbtools.ci.changed import Changed
+    from kbtools.ci.changed import ChangeScope
     from kbtools.running.executor import Sandbox
     from kbtools.verification.machines import MachinePool
     from kbtools.verification.verifier import Result, ToolchainRun, Verifier
@@ -202,14 +202,14 @@ def select(
     return chosen, only, [p for p in problems if p.place.path in paths]
 
 
-def changed_since(base: Base, chosen: Sequence[Article], ref: str | None) -> Changed | None:
+def changed_since(base: Base, chosen: Sequence[Article], ref: str | None) -> ChangeScope | None:
     """What `--changed-since` asks for; None where it is not given. Says why, on standard error."""
     from kbtools.ci import changed
 
     if ref is None:
         return None
-    found = changed.since(ref, chosen, base.config)
-    for line in found.why or (f"no article and no toolchain changed since {ref}",):
+    found = changed.changed_since(ref, chosen, base.config)
+    for line in found.reasons or (f"no article and no toolchain changed since {ref}",):
         click.echo(line, err=True)
     return found
 

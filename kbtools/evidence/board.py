@@ -9,7 +9,7 @@ import msgspec
 
 from kbtools.articles.model import Article, Role
 from kbtools.config import Config
-from kbtools.evidence.state import Seen, seen
+from kbtools.evidence.state import Observation, observations
 from kbtools.toolchains.affected import is_affected
 from kbtools.toolchains.model import Toolchain
 
@@ -33,26 +33,26 @@ class Cell(msgspec.Struct, frozen=True):
     """Architectures that snippets were compiled for there. Compiled for is not ran on."""
 
 
-class Matrix(msgspec.Struct, frozen=True):
+class Board(msgspec.Struct, frozen=True):
     """The whole board; the cells of a row stand in the order of the toolchains."""
 
     toolchains: tuple[Toolchain, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
 
 
-def matrix(articles: Iterable[Article], config: Config) -> Matrix:
+def build_board(articles: Iterable[Article], config: Config) -> Board:
     """The board of these articles, and of every toolchain on which any of them was run."""
-    found = [(article, seen(article, config)) for article in articles]
+    found = [(article, observations(article, config)) for article in articles]
     known = {one.row.toolchain.identity: one.row.toolchain for _, all_ in found for one in all_}
-    toolchains = sorted(known.values(), key=order)
+    toolchains = sorted(known.values(), key=toolchain_order)
     rows = tuple(
-        (article.id, tuple(cell(article, toolchain, all_) for toolchain in toolchains))
+        (article.id, tuple(cell_of(article, toolchain, all_) for toolchain in toolchains))
         for article, all_ in found
     )
-    return Matrix(tuple(toolchains), rows)
+    return Board(tuple(toolchains), rows)
 
 
-def order(toolchain: Toolchain) -> tuple[object, ...]:
+def toolchain_order(toolchain: Toolchain) -> tuple[object, ...]:
     """Toolchains without a GPU first, and each kind from old to new."""
     from packaging.version import Version
 
@@ -60,7 +60,7 @@ def order(toolchain: Toolchain) -> tuple[object, ...]:
     return (bool(toolchain.gpus), *map(Version, versions), toolchain.label)
 
 
-def cell(article: Article, toolchain: Toolchain, all_: Sequence[Seen]) -> Cell:
+def cell_of(article: Article, toolchain: Toolchain, all_: Sequence[Observation]) -> Cell:
     """What is known of an article on one toolchain."""
     here = [one for one in all_ if one.row.toolchain.identity == toolchain.identity]
     if not here:
@@ -83,34 +83,3 @@ def cell(article: Article, toolchain: Toolchain, all_: Sequence[Seen]) -> Cell:
     verdicts = {one.snippet.id: str(one.verdict.name) for one in here}
     targets = {target for one in here for target in one.row.outcome.targets}
     return Cell(mark, verdicts, max(one.row.when for one in here), tuple(sorted(targets)))
-
-
-def as_markdown(board: Matrix) -> str:
-    """The board as a table of Markdown, and the toolchains that its columns stand for."""
-    columns = [f"T{i}" for i, _ in enumerate(board.toolchains, 1)]
-    lines = [f"| | {' | '.join(columns)} |", f"| --- |{' :-: |' * len(columns)}"]
-    for article, cells in board.rows:
-        lines.append(f"| {article} | {' | '.join(one.mark for one in cells)} |")
-    lines += ["", "✗ fails · ✓ does not fail · ! contradicts the article · r only reported", ""]
-    lines += [
-        f"- {name}: {toolchain.label}"
-        for name, toolchain in zip(columns, board.toolchains, strict=True)
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def as_json(board: Matrix) -> bytes:
-    """`{"schema", "toolchains": [{"id", "label", …}], "articles": [{"id", "cells": {id: …}}]}`."""
-    ids = [toolchain.identity[:12] for toolchain in board.toolchains]
-    whole = {
-        "schema": 1,
-        "toolchains": [
-            {"id": name, "label": one.label, "toolchain": one}
-            for name, one in zip(ids, board.toolchains, strict=True)
-        ],
-        "articles": [
-            {"id": article, "cells": dict(zip(ids, cells, strict=True))}
-            for article, cells in board.rows
-        ],
-    }
-    return msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"

@@ -9,7 +9,7 @@ import msgspec
 from kbtools.articles import links
 from kbtools.articles.model import Article, Role
 from kbtools.config import Config
-from kbtools.evidence.state import Seen, judged, where
+from kbtools.evidence.state import Observation, judge_rows, where
 from kbtools.evidence.store import Row
 from kbtools.evidence.verdicts import VerdictName
 
@@ -24,7 +24,7 @@ KINDS = {
 """What a change is, in words; the first ones weigh most."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class VerdictChange(msgspec.Struct, frozen=True):
     """A snippet whose verdict on a toolchain is not what it was."""
 
     article: str
@@ -44,34 +44,34 @@ class Change(msgspec.Struct, frozen=True):
     """What matters most of it, as in `torch 2.8.0`."""
 
 
-class News(msgspec.Struct, frozen=True):
+class ArticleChanges(msgspec.Struct, frozen=True):
     """What changed for an article, and what is contradicted of it now."""
 
     article: str
-    changes: tuple[Change, ...]
-    standing: tuple[Change, ...]
+    changes: tuple[VerdictChange, ...]
+    standing: tuple[VerdictChange, ...]
     """Every claim that is contradicted now, whether that is new or not."""
 
 
-def since(
+def changes_between(
     before: dict[str, tuple[Row, ...]],
     after: dict[str, tuple[Row, ...]],
     articles: Iterable[Article],
-) -> tuple[News, ...]:
+) -> tuple[ArticleChanges, ...]:
     """What changed for each article of which anything did, given its rows then and now."""
     found = []
     for article in articles:
-        then = judged(article, before.get(article.id, ()))
-        now = judged(article, after.get(article.id, ()))
+        then = judge_rows(article, before.get(article.id, ()))
+        now = judge_rows(article, after.get(article.id, ()))
         changes = tuple(_changes(then, now))
         if changes and not article.matter.retired:
             red = [one for one in now if one.verdict.colour == "red"]
             standing = tuple(_change(one, "", _kind(one)) for one in red)
-            found.append(News(article.id, changes, standing))
+            found.append(ArticleChanges(article.id, changes, standing))
     return tuple(found)
 
 
-def _changes(then: Iterable[Seen], now: Iterable[Seen]) -> Iterator[Change]:
+def _changes(then: Iterable[Observation], now: Iterable[Observation]) -> Iterator[VerdictChange]:
     """Whatever became red, became red in another way, or is well again."""
     known = {_key(one, one.row.toolchain.identity): one for one in then}
     # a compiler or a C library was updated: to a person it is the same toolchain
@@ -87,11 +87,11 @@ def _changes(then: Iterable[Seen], now: Iterable[Seen]) -> Iterator[Change]:
             yield _change(one, str(before.name), "well-again")
 
 
-def _key(one: Seen, toolchain: str) -> tuple[str, str]:
+def _key(one: Observation, toolchain: str) -> tuple[str, str]:
     return one.row.code, toolchain
 
 
-def _kind(one: Seen) -> str:
+def _kind(one: Observation) -> str:
     if one.verdict.name is VerdictName.REGRESSED:
         return "came-back"
     if one.verdict.name is VerdictName.NOT_REPRODUCED:
@@ -99,8 +99,8 @@ def _kind(one: Seen) -> str:
     return "stopped-working" if one.verdict.name is VerdictName.BROKEN else "fails-otherwise"
 
 
-def _change(one: Seen, before: str, kind: str) -> Change:
-    return Change(
+def _change(one: Observation, before: str, kind: str) -> VerdictChange:
+    return VerdictChange(
         article=one.snippet.article,
         snippet=one.snippet.id,
         role=one.snippet.role,
@@ -114,7 +114,7 @@ def _change(one: Seen, before: str, kind: str) -> Change:
     )
 
 
-def line(one: Change) -> str:
+def line(one: VerdictChange) -> str:
     """A change on one line."""
     before = one.before or "not run"
     return (
@@ -123,14 +123,14 @@ def line(one: Change) -> str:
     )
 
 
-def headline(changes: Iterable[Change]) -> str:
+def headline(changes: Iterable[VerdictChange]) -> str:
     """The change that weighs most, and where, in a few words."""
     order = list(KINDS)
     first = min(changes, key=lambda one: (order.index(one.kind), one.snippet, one.toolchain))
     return f"{KINDS[first.kind]} ({first.toolchain})"
 
 
-def replies(article: Article, changes: Iterable[Change], config: Config) -> Iterator[str]:
+def replies(article: Article, changes: Iterable[VerdictChange], config: Config) -> Iterator[str]:
     """A comment for each upstream thread that a change may be news for, to be read and sent."""
     told = [one for one in changes if one.kind in ("came-back", "fix-arrived", "stopped-working")]
     threads = [one for one in article.matter.upstream if one.kind in ("report", "fix")]
@@ -147,7 +147,7 @@ def replies(article: Article, changes: Iterable[Change], config: Config) -> Iter
         yield f"For {thread} ({links.upstream_url(thread)}):\n\n" + "\n".join(lines) + "\n"
 
 
-def _said(one: Change) -> str:
+def _said(one: VerdictChange) -> str:
     what = {
         "came-back": "the failure is seen again",
         "fix-arrived": "the failure is not seen any more",

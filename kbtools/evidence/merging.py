@@ -14,7 +14,7 @@ import msgspec
 from kbtools.articles.model import Article
 from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import store
-from kbtools.evidence.plausibility import amiss
+from kbtools.evidence.plausibility import implausibilities
 from kbtools.evidence.store import Row
 
 LARGEST = 64 << 20
@@ -153,7 +153,7 @@ def _row(
     if snippet is None:
         was = shown(row.snippet)
         return f"no snippet of {name} has this code: {was} was edited since", True
-    why = "; ".join(amiss(row, snippet, now))
+    why = "; ".join(implausibilities(row, snippet, now))
     return (shown(why), False) if why else row
 
 

@@ -47,7 +47,7 @@ SM = (
 """Of some GPUs, as https://developer.nvidia.com/cuda-gpus lists them; of others any will do."""
 
 
-def amiss(row: Row, snippet: Snippet, now: datetime.datetime) -> Iterator[str]:
+def implausibilities(row: Row, snippet: Snippet, now: datetime.datetime) -> Iterator[str]:
     """What a run of this snippet cannot have written."""
     if row.when.tzinfo is None or row.when > now + SLACK:
         yield f"it was written at {row.when}, which is not yet"

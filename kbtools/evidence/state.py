@@ -13,7 +13,7 @@ from kbtools.evidence.store import Row
 from kbtools.evidence.verdicts import Verdict, VerdictName, expect, judge
 
 
-class Seen(msgspec.Struct, frozen=True):
+class Observation(msgspec.Struct, frozen=True):
     """A snippet, a row that counts for it, and the verdict that follows today."""
 
     snippet: Snippet
@@ -21,7 +21,7 @@ class Seen(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
-class State(msgspec.Struct, frozen=True):
+class ArticleState(msgspec.Struct, frozen=True):
     """What is known of an article.
 
     `word` is `retired`, `contradicted` (some claim is red), `reproduced` (its failure was seen),
@@ -37,28 +37,28 @@ class State(msgspec.Struct, frozen=True):
     toolchains: int
 
 
-def seen(article: Article, config: Config) -> tuple[Seen, ...]:
+def observations(article: Article, config: Config) -> tuple[Observation, ...]:
     """Every row that counts for an article, judged against its claims of today."""
-    return judged(article, store.read(config.evidence, article.id))
+    return judge_rows(article, store.read(config.evidence, article.id))
 
 
-def judged(article: Article, rows: tuple[Row, ...]) -> tuple[Seen, ...]:
+def judge_rows(article: Article, rows: tuple[Row, ...]) -> tuple[Observation, ...]:
     """Those of some rows that count for an article, judged against its claims of today."""
     # a row is there because it was run: whatever toolchain `toolchain=` asked for, it was that one
     return tuple(
-        Seen(snippet, row, judge(article, snippet, expected, row.outcome))
+        Observation(snippet, row, judge(article, snippet, expected, row.outcome))
         for snippet in article.snippets
         for row in store.of_snippet(rows, snippet)
         for expected in [expect(snippet, row.toolchain, snippet.keys.toolchain)]
     )
 
 
-def state_of(article: Article, config: Config) -> State:
+def state_of(article: Article, config: Config) -> ArticleState:
     """The state of an article."""
-    return state_from(article, seen(article, config))
+    return state_from(article, observations(article, config))
 
 
-def state_from(article: Article, found: Sequence[Seen]) -> State:
+def state_from(article: Article, found: Sequence[Observation]) -> ArticleState:
     """The state that follows from what was seen, or from a part of it."""
     names = {one.verdict.name for one in found}
     red = sum(one.verdict.colour == "red" for one in found)
@@ -69,7 +69,7 @@ def state_from(article: Article, found: Sequence[Seen]) -> State:
     else:
         order = (VerdictName.REPRODUCED, VerdictName.RESOLVED, VerdictName.HOLDS)
         word = next((str(name) for name in order if name in names), "not run")
-    return State(
+    return ArticleState(
         word=word,
         green=sum(one.verdict.colour == "green" for one in found),
         red=red,
@@ -78,33 +78,8 @@ def state_from(article: Article, found: Sequence[Seen]) -> State:
     )
 
 
-def where(one: Seen) -> str:
+def where(one: Observation) -> str:
     """What was there: the software; the GPU where the snippet used one; what it compiled for."""
     toolchain = one.row.toolchain
     ran_on = toolchain.label if one.snippet.gpus else f"{toolchain.software}, no GPU used"
     return "; ".join(filter(None, (ran_on, one.row.outcome.where)))
-
-
-def as_markdown(article: Article, config: Config, body: str | None = None) -> str:
-    """An article as a page of Markdown: title, state, text (or `body` in its place), evidence."""
-    state, matter = state_of(article, config), article.matter
-    lines = [f"# {article.id}: {matter.title}", "", f"**{matter.summary}**", ""]
-    lines += [
-        f"State: {state.word}. {state.green} claim{'s' * (state.green != 1)} seen to hold, "
-        f"{state.red} contradicted, "
-        f"{state.not_run} snippet{'s' * (state.not_run != 1)} not run since edited.",
-        "",
-        body or article.body,
-        "## Evidence",
-        "",
-        "| snippet | verdict | toolchain | when |",
-        "| --- | --- | --- | --- |",
-    ]
-    lines += [
-        f"| {one.snippet.id} ({one.snippet.role}) | {one.verdict.name} "
-        f"| {where(one)} | {one.row.when:%Y-%m-%d} |"
-        for one in seen(article, config)
-    ]
-    lines += ["", "## Upstream", ""]
-    lines += [f"- {one.kind}: {one.reference} ({one.basis})" for one in matter.upstream]
-    return "\n".join(lines) + "\n"

@@ -18,6 +18,10 @@ from kbtools.toolchains.model import Toolchain
 SCHEMA = 1
 
 
+class EvidenceError(KbtoolsError):
+    """A file of evidence cannot be read, or one of its lines is not a row."""
+
+
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """One stored outcome. It holds no verdict: that follows from the article's claims of today."""
 
@@ -51,7 +55,7 @@ def read(folder: Path, article: str) -> tuple[Row, ...]:
     """The rows of an article, none where there is no file.
 
     Raises:
-        KbtoolsError: a line is not a row.
+        EvidenceError: a line is not a row.
     """
     file = file_of(folder, article)
     try:
@@ -59,7 +63,7 @@ def read(folder: Path, article: str) -> tuple[Row, ...]:
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise KbtoolsError(f"{file}: {error}") from error
+        raise EvidenceError(f"{file}: {error}") from error
     return decode(content, str(file))
 
 
@@ -67,14 +71,14 @@ def decode(content: bytes, file: str) -> tuple[Row, ...]:
     """The rows that a file holds; `file` is its name in messages.
 
     Raises:
-        KbtoolsError: a line is not a row.
+        EvidenceError: a line is not a row.
     """
     rows = []
     for number, line in enumerate(content.splitlines(), 1):
         try:
             rows.append(msgspec.json.decode(line, type=Row))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise KbtoolsError(f"{file}:{number}: not a row of evidence: {error}") from error
+            raise EvidenceError(f"{file}:{number}: not a row of evidence: {error}") from error
     return tuple(rows)
 
 
@@ -98,7 +102,7 @@ def record(folder: Path, article: str, row: Row, locks: Path) -> None:
 
     Raises:
         OSError: it could not be written; what was there still is.
-        KbtoolsError: what was there cannot be read, and is left alone.
+        EvidenceError: what was there cannot be read, and is left alone.
     """
     locks.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -115,7 +119,7 @@ def prune(folder: Path, article: str, digests: Collection[str], locks: Path) -> 
 
     Raises:
         OSError: the file could not be written; what was there still is.
-        KbtoolsError: what was there cannot be read, and is left alone.
+        EvidenceError: what was there cannot be read, and is left alone.
     """
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{folder.name}-{article}.lock"):

@@ -15,7 +15,8 @@ from mcp.types import ToolAnnotations
 from kbtools import __version__, matching
 from kbtools.checks.base import load_base
 from kbtools.config import KbtoolsError
-from kbtools.evidence import state
+from kbtools.evidence.markdown import article_markdown
+from kbtools.evidence.state import observations
 from kbtools.matching import Entry, Index
 
 FEW = 10
@@ -111,4 +112,4 @@ def _article(identifier: str, start: Path, index: Index, is_published: bool) -> 
     found = next((one for one in base.articles if one.id == identifier), None)
     if found is None:
         raise ToolError(f"{identifier} cannot be read; see: kbtools check")
-    return state.as_markdown(found, settings)
+    return article_markdown(found, observations(found, settings), settings.knowledge_base.url)

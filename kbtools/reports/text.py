@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from click import style
 
 from kbtools.articles.model import Place, Problem, Snippet
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.evidence.verdicts import GREEN, RED, documented_failure
+from kbtools.toolchains.model import Toolchain
 from kbtools.verification.verifier import Result, ToolchainRun
 
 COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
@@ -126,6 +127,33 @@ def table(runs: Sequence[ToolchainRun]) -> str:
             cells.append(style(f"{text:<{width}}", fg=colour))
         lines.append(f"{name:<14}" + "  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def toolchain_rows(
+    toolchain: Toolchain, interpreter: str, sandbox_state: Mapping[str, object]
+) -> Iterator[tuple[str, str]]:
+    """Pairs of a heading and a value that describe a toolchain and the sandbox around it.
+
+    Args:
+        toolchain: What is installed, and the machine that it is on.
+        interpreter: Path of its Python.
+        sandbox_state: Part of the sandbox → True, or why this kernel does not allow the part.
+    """
+    yield "interpreter", interpreter
+    yield "python", toolchain.python
+    yield from toolchain.packages.items()
+    yield "platform", f"{toolchain.platform}, {toolchain.libc}, kernel {toolchain.kernel}"
+    yield "compiler", toolchain.compiler or "none"
+    yield "nvcc", toolchain.cuda or "none on the PATH"
+    ptxas = toolchain.ptxas
+    yield "ptxas", f"{ptxas.version}, from {ptxas.source}" if ptxas else "none"
+    yield "driver", toolchain.driver or "none"
+    for number, gpu in enumerate(toolchain.gpus):
+        yield f"GPU {number}", f"{gpu.name}, compute capability {gpu.sm}"
+    if not toolchain.gpus:
+        yield "GPU", "none"
+    for part, state in sandbox_state.items():
+        yield f"sandbox, {part}", "yes" if state is True else f"NOT sandboxed: {state}"
 
 
 def _grey(results: Iterable[Result]) -> Iterator[str]:

@@ -14,8 +14,8 @@ from kbtools.articles.model import SUFFIX, Article, Snippet
 from kbtools.articles.parsing import Page
 from kbtools.checks.base import Base
 from kbtools.config import Config
-from kbtools.evidence.board import Cell, Matrix, cell, order
-from kbtools.evidence.state import Seen, State, seen, state_from
+from kbtools.evidence.board import Board, Cell, cell_of, toolchain_order
+from kbtools.evidence.state import ArticleState, Observation, observations, state_from
 from kbtools.evidence.store import Row
 from kbtools.toolchains.model import Toolchain
 
@@ -55,9 +55,9 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
     original: Text
     translations: dict[str, Text]
     """Language → words."""
-    seen: tuple[Seen, ...]
+    seen: tuple[Observation, ...]
     """In the order of the snippets."""
-    state: State
+    state: ArticleState
     changes: tuple[Change, ...]
     """The oldest first."""
 
@@ -70,14 +70,14 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
         """Its words in a language, or the original's where it is not translated."""
         return self.translations.get(language, self.original)
 
-    def of(self, snippet: str) -> tuple[Seen, ...]:
+    def of(self, snippet: str) -> tuple[Observation, ...]:
         """What was seen of a snippet, named as in `r1`."""
         return tuple(one for one in self.seen if one.snippet.id == snippet)
 
     @cached_property
-    def by_toolchain(self) -> dict[str, tuple[Seen, ...]]:
+    def by_toolchain(self) -> dict[str, tuple[Observation, ...]]:
         """Identity of a toolchain → what was seen there."""
-        found: dict[str, list[Seen]] = {}
+        found: dict[str, list[Observation]] = {}
         for one in self.seen:
             found.setdefault(one.row.toolchain.identity, []).append(one)
         return {identity: tuple(here) for identity, here in found.items()}
@@ -93,7 +93,7 @@ class SiteModel(msgspec.Struct, frozen=True, dict=True):
 
     config: Config
     views: tuple[ArticleView, ...]
-    board: Matrix
+    board: Board
     """Articles × toolchains on which anything was seen; its rows stand in the order of `views`."""
 
     @cached_property
@@ -157,7 +157,7 @@ def build_model(base: Base) -> SiteModel:
             translated.setdefault(str(page.matter.get("id")), {})[page.language] = words
     views = []
     for article in base.articles:
-        found = seen(article, base.config)
+        found = observations(article, base.config)
         views.append(
             ArticleView(
                 article=shortened(article),
@@ -195,24 +195,24 @@ def short(text: str) -> str:
     return text if len(text) <= LIMIT else f"{text[:LIMIT]}…"
 
 
-def board_of(views: Sequence[ArticleView]) -> Matrix:
+def board_of(views: Sequence[ArticleView]) -> Board:
     """The same board as `matrix.matrix` makes, each row of evidence asked only once who it is."""
     known = {
         identity: here[0].row.toolchain
         for view in views
         for identity, here in view.by_toolchain.items()
     }
-    toolchains = tuple(sorted(known.values(), key=order))
-    return Matrix(toolchains, tuple((one.id, cells_of(one, toolchains)) for one in views))
+    toolchains = tuple(sorted(known.values(), key=toolchain_order))
+    return Board(toolchains, tuple((one.id, cells_of(one, toolchains)) for one in views))
 
 
 def cells_of(view: ArticleView, toolchains: Iterable[Toolchain]) -> tuple[Cell, ...]:
     """What is known of an article on each of these toolchains."""
     here = view.by_toolchain
-    return tuple(cell(view.article, one, here.get(one.identity, ())) for one in toolchains)
+    return tuple(cell_of(view.article, one, here.get(one.identity, ())) for one in toolchains)
 
 
-def changes_of(article: Article, found: Iterable[Seen]) -> tuple[Change, ...]:
+def changes_of(article: Article, found: Iterable[Observation]) -> tuple[Change, ...]:
     """The days on which what had been seen by then made another state, the oldest first.
 
     A day is taken as a whole: in which order its snippets were run says nothing.
@@ -220,10 +220,10 @@ def changes_of(article: Article, found: Iterable[Seen]) -> tuple[Change, ...]:
     standing = msgspec.structs.replace(
         article, matter=msgspec.structs.replace(article.matter, retired=None)
     )
-    by_day: dict[datetime.date, list[Seen]] = {}
+    by_day: dict[datetime.date, list[Observation]] = {}
     for one in found:
         by_day.setdefault(day(one.row), []).append(one)
-    word, so_far, changes = "not run", list[Seen](), list[Change]()
+    word, so_far, changes = "not run", list[Observation](), list[Change]()
     for when in sorted(by_day):
         so_far += by_day[when]
         after = state_from(standing, so_far).word
@@ -256,12 +256,12 @@ def page_path(model: SiteModel, article: str, language: str) -> str:
     return links.path(article, "" if language == model.languages[0] else language)
 
 
-def logs_path(model: SiteModel, one: Seen, language: str) -> str:
+def logs_path(model: SiteModel, one: Observation, language: str) -> str:
     """Of the log of one run, as in `KB0002/logs/#r1-0a1b2c3d`."""
     return f"{page_path(model, one.snippet.article, language)}logs/#{anchor(one)}"
 
 
-def anchor(one: Seen) -> str:
+def anchor(one: Observation) -> str:
     """Of one run on the page of its article's logs; the same as long as its evidence stands."""
     return f"{one.snippet.id}-{one.row.toolchain.identity[:10]}"
 

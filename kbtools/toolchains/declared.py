@@ -273,25 +273,6 @@ def describe(environment: Environment) -> Toolchain:
     return read_off(environment.python, config.toolchain.packages, variables)
 
 
-def as_rows(toolchain: Toolchain, environment: Environment) -> Iterator[tuple[str, str]]:
-    """What a person wants to see of a toolchain, and of the sandbox on this machine."""
-    yield "interpreter", environment.python
-    yield "python", toolchain.python
-    yield from toolchain.packages.items()
-    yield "platform", f"{toolchain.platform}, {toolchain.libc}, kernel {toolchain.kernel}"
-    yield "compiler", toolchain.compiler or "none"
-    yield "nvcc", toolchain.cuda or "none on the PATH"
-    ptxas = toolchain.ptxas
-    yield "ptxas", f"{ptxas.version}, from {ptxas.source}" if ptxas else "none"
-    yield "driver", toolchain.driver or "none"
-    for i, gpu in enumerate(toolchain.gpus):
-        yield f"GPU {i}", f"{gpu.name}, compute capability {gpu.sm}"
-    if not toolchain.gpus:
-        yield "GPU", "none"
-    for part, state in sandbox(environment).items():
-        yield f"sandbox, {part}", "yes" if state is True else f"NOT sandboxed: {state}"
-
-
 def sandbox(environment: Environment) -> dict[str, object]:
     """What this kernel allows of the sandbox, as a zygote finds it."""
     variables = base_environment(environment.python, environment.config.run.environment)

@@ -15,7 +15,7 @@ import msgspec
 from kbtools import matching
 from kbtools.articles import links
 from kbtools.articles.model import Affected, FrontMatter
-from kbtools.evidence.state import Seen
+from kbtools.evidence.state import Observation
 from kbtools.evidence.verdicts import Colour
 from kbtools.site.data import osv
 from kbtools.site.model import ArticleView, SiteModel, download_path, logs_path, page_path
@@ -274,7 +274,7 @@ def document(model: SiteModel, view: ArticleView, names: dict[int, str] | None =
     )
 
 
-def run(model: SiteModel, one: Seen, names: dict[int, str]) -> Run:
+def run(model: SiteModel, one: Observation, names: dict[int, str]) -> Run:
     """A run of a snippet; `names` are known ids of toolchains, by the identity of the object."""
     outcome, toolchain = one.row.outcome, one.row.toolchain
     return Run(

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
-from kbtools.evidence.state import Seen, where
+from kbtools.evidence.state import Observation, where
 from kbtools.site import words
 from kbtools.site.model import ArticleView, Change, SiteModel, day, page_path, prefix
 from kbtools.site.rendering import LONG, cut
@@ -64,7 +64,7 @@ def feed(model: SiteModel, language: str) -> bytes:
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, "unicode").encode()
 
 
-def cause(change: Change, view: ArticleView) -> tuple[Seen, ...]:
+def cause(change: Change, view: ArticleView) -> tuple[Observation, ...]:
     """What was seen on the day of a change, whose verdicts speak for the new state."""
     here = [one for one in view.seen if day(one.row) == change.day]
     if change.after == "contradicted":
@@ -72,7 +72,7 @@ def cause(change: Change, view: ArticleView) -> tuple[Seen, ...]:
     return tuple(one for one in here if str(one.verdict.name) == change.after)
 
 
-def line(one: Seen) -> str:
+def line(one: Observation) -> str:
     """A run in a few words."""
     return cut(f"{one.snippet.id}: {one.verdict.name} ({where(one)})")
 

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from kbtools.articles import links
-from kbtools.evidence.state import where
-from kbtools.site.model import ArticleView, SiteModel, page_path, prefix
+from kbtools.evidence.markdown import Wording, article_markdown
+from kbtools.site.model import ArticleView, SiteModel, prefix
 
 SITEMAP_LIMIT = 50_000
 """Addresses in one sitemap at most, as its protocol has it."""
@@ -26,35 +25,11 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
 
 def article(model: SiteModel, view: ArticleView, language: str) -> str:
     """An article as plain Markdown: what it says, its snippets, and what was seen of them."""
-    text, state = view.text(language), view.state
-    matter = view.article.matter
-    facts = {
-        "State": f"{state.word}; {state.green} claims seen to hold, {state.red} contradicted, "
-        f"{state.not_run} snippets not run since they were edited",
-        "Affected": _affected(view) or "every toolchain",
-        "Components": ", ".join(matter.components),
-        "Stage": matter.stage,
-        "Severity": matter.severity,
-    }
-    lines = [f"# {view.id}: {_line(text.title)}", "", f"**{_line(text.summary)}**", ""]
-    if matter.retired:
-        lines += [f"Retired since {matter.retired.since}: {_line(matter.retired.reason)}", ""]
-    lines += [f"- {name}: {value}" for name, value in facts.items()]
-    if model.config.knowledge_base.url:
-        lines.append(f"- Page: {absolute(model, page_path(model, view.id, language))}")
-    lines += ["", text.page.body.strip(), "", "## Evidence", ""]
-    lines += ["| snippet | verdict | toolchain | day |", "| --- | --- | --- | --- |"]
-    lines += [
-        f"| {one.snippet.id} ({one.snippet.role}) | {one.verdict.name}"
-        f" | {_line(where(one))} | {one.row.when:%Y-%m-%d} |"
-        for one in view.seen
-    ] or ["| | not run | | |"]
-    if matter.upstream:
-        lines += ["", "## Upstream", ""]
-    lines += [
-        f"- {one.kind}, {one.basis}: {links.upstream_url(one.reference)}" for one in matter.upstream
-    ]
-    return "\n".join(lines) + "\n"
+    text = view.text(language)
+    folder = "" if language == model.languages[0] else language
+    wording = Wording(text.title, text.summary, text.page.body, folder)
+    site = model.config.knowledge_base.url
+    return article_markdown(view.article, view.seen, site, wording)
 
 
 def overview(model: SiteModel) -> str:
@@ -143,14 +118,6 @@ def _xml(root: str, inner: str) -> bytes:
     space = "http://www.sitemaps.org/schemas/sitemap/0.9"
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
     return f'{head}<{root} xmlns="{space}">\n{inner}\n</{root}>\n'.encode()
-
-
-def _affected(view: ArticleView) -> str:
-    said = [
-        " and ".join(f"{name} {range_}" for name, range_ in alternative.items())
-        for alternative in view.article.matter.affected
-    ]
-    return _line(" or ".join(said))
 
 
 def _line(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbtools.evidence.state import Seen, where
+from kbtools.evidence.state import Observation, where
 from kbtools.site.model import ArticleView, anchor
 from kbtools.site.pages import marks
 from kbtools.site.pages.frame import Frame
@@ -15,7 +15,7 @@ ONE, ALL = 30_000, 400_000
 
 def logs_page(frame: Frame, view: ArticleView) -> tuple[str, bytes]:
     """The logs of an article, by snippet. An output that another run had, too, is there once."""
-    known: dict[str, Seen] = {}
+    known: dict[str, Observation] = {}
     left = ALL
     snippets = []
     for snippet in view.article.snippets:

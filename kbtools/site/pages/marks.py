@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from kbtools.evidence.board import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
-from kbtools.evidence.state import Seen
+from kbtools.evidence.state import Observation
 from kbtools.evidence.verdicts import GREEN, RED, VerdictName
 from kbtools.site.model import ArticleView, logs_path
 from kbtools.site.pages.frame import Frame
@@ -46,7 +46,7 @@ def sign_of(name: VerdictName) -> str:
     return OTHER
 
 
-def of_run(frame: Frame, one: Seen) -> Mark:
+def of_run(frame: Frame, one: Observation) -> Mark:
     """The mark of one run of one snippet."""
     sign = sign_of(one.verdict.name)
     words = frame.words(f"verdict.{one.verdict.name}")
@@ -61,7 +61,7 @@ def of_cell(frame: Frame, view: ArticleView, found: Cell, toolchain: Toolchain) 
     return Mark(found.mark, kind, frame.words(f"mark.{kind}"), url)
 
 
-def telling(view: ArticleView, found: Cell, toolchain: Toolchain) -> Seen | None:
+def telling(view: ArticleView, found: Cell, toolchain: Toolchain) -> Observation | None:
     """The run on a toolchain that its cell speaks of, or any other run there."""
     here = view.by_toolchain.get(toolchain.identity, ())
     wanted = {FAILS: "reproduced", WORKS: "resolved"}.get(found.mark, "")
@@ -76,7 +76,7 @@ def telling(view: ArticleView, found: Cell, toolchain: Toolchain) -> Seen | None
     )
 
 
-def counted(frame: Frame, found: Iterable[Seen]) -> list[Mark]:
+def counted(frame: Frame, found: Iterable[Observation]) -> list[Mark]:
     """What was seen of a snippet, each verdict once, with how often."""
     times: dict[VerdictName, int] = {}
     for one in found:

@@ -1,0 +1,86 @@
+"""An article as one Markdown document: its text, its state and its evidence.
+
+`kbtools explain`, the MCP server and the site all print this document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kbtools.articles import links
+from kbtools.articles.model import Article
+from kbtools.evidence.state import Observation, state_from, where
+
+
+class Wording(msgspec.Struct, frozen=True):
+    """The text of an article in one language."""
+
+    title: str
+    summary: str
+    body: str
+    """Markdown below the front matter."""
+    language: str = ""
+    """As in the addresses of pages: empty for the first language of the knowledge base."""
+
+
+def article_markdown(
+    article: Article,
+    observations: Sequence[Observation],
+    site: str,
+    wording: Wording | None = None,
+) -> str:
+    """An article as a Markdown document.
+
+    Args:
+        article: The original.
+        observations: The rows that count for the article, with today's verdicts.
+        site: Address of the site; without one (empty) the document does not link to its page.
+        wording: Title, summary and body in another language; by default those of `article`.
+    """
+    matter = article.matter
+    text = wording or Wording(matter.title, matter.summary, article.body)
+    lines = [f"# {article.id}: {_line(text.title)}", "", f"**{_line(text.summary)}**", ""]
+    if matter.retired:
+        lines += [f"Retired since {matter.retired.since}: {_line(matter.retired.reason)}", ""]
+    lines += [f"- {name}: {value}" for name, value in _facts(article, observations).items()]
+    if site:
+        lines.append(f"- Page: {links.url(article.id, site, text.language)}")
+    lines += ["", text.body.strip(), "", "## Evidence", ""]
+    lines += ["| snippet | verdict | toolchain | day |", "| --- | --- | --- | --- |"]
+    lines += [_row(observation) for observation in observations] or ["| | not run | | |"]
+    if matter.upstream:
+        lines += ["", "## Upstream", ""]
+    lines += [
+        f"- {thread.kind}, {thread.basis}: {links.upstream_url(thread.reference)}"
+        for thread in matter.upstream
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _facts(article: Article, observations: Sequence[Observation]) -> dict[str, str]:
+    state, matter = state_from(article, observations), article.matter
+    ranges = [
+        " and ".join(f"{name} {versions}" for name, versions in alternative.items())
+        for alternative in matter.affected
+    ]
+    return {
+        "State": f"{state.word}; {state.green} claims seen to hold, {state.red} contradicted, "
+        f"{state.not_run} snippets not run since they were edited",
+        "Affected": _line(" or ".join(ranges)) or "every toolchain",
+        "Components": ", ".join(matter.components),
+        "Stage": matter.stage,
+        "Severity": matter.severity,
+    }
+
+
+def _row(observation: Observation) -> str:
+    snippet, day = observation.snippet, f"{observation.row.when:%Y-%m-%d}"
+    toolchain = _line(where(observation))
+    return f"| {snippet.id} ({snippet.role}) | {observation.verdict.name} | {toolchain} | {day} |"
+
+
+def _line(text: str) -> str:
+    """A text on one line that does not end a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
