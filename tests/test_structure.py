@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,6 +98,24 @@ def test_imports_go_one_way(file: Path) -> None:
             assert place[other] < place[own], f"{own} must not import {module}"
 
 
+def documented_layers(text: str) -> tuple[set[str], ...]:
+    """The rooms of each row of the table in docs/architecture.md; remarks stand in parentheses."""
+    rows = re.findall(r"^\| *\d+ *\|([^|]*)\|", text, re.MULTILINE)
+    return tuple(set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", row))) for row in rows)
+
+
+def test_the_layers_are_documented() -> None:
+    """The table in docs/architecture.md has the rows and rooms of LAYERS, in the same order."""
+    page = ROOT / "docs" / "architecture.md"
+    assert documented_layers(page.read_text("utf-8")) == LAYERS
+
+
+def test_every_room_has_a_layer() -> None:
+    """LAYERS names every module and package of `kbtools/`, and nothing else."""
+    rooms = {file.relative_to(PACKAGE).parts[0].removesuffix(".py") for file in SOURCES}
+    assert set.union(*LAYERS) == rooms - {"__init__", "__main__"}
+
+
 def loaded_by(package: str) -> set[str]:
     """The modules in a fresh process that has imported every module of a package."""
     folder = PACKAGE / package
@@ -161,6 +180,35 @@ def public(node: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.Cl
             yield child
             if isinstance(child, ast.ClassDef):
                 yield from public(child)
+
+
+PRONOUNS = {
+    *("one", "other", "found", "said", "told", "there", "here", "known", "made", "given", "shown"),
+    *("seen", "asked", "meant", "wanted", "thing", "them", "those", "gone", "whole"),
+}
+"""They stand for a missing noun: `article`, `snippet`, `row`, `problem`, `version`, `path`."""
+PRONOUNS_IN_1000_NAMES = 70
+"""At most so many; only ever lowered."""
+
+
+def names_in(file: Path) -> Iterator[str]:
+    """Every name in the syntax tree: variables, arguments, functions and classes."""
+    for node in ast.walk(tree(file)):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+
+
+def test_names_are_nouns() -> None:
+    """A name is the noun of what it holds; few are a pronoun or a participle."""
+    names = Counter(name for file in PYTHON_FILES for name in names_in(file))
+    pronouns = Counter({name: count for name, count in names.items() if name in PRONOUNS})
+    share = 1000 * pronouns.total() / names.total()
+    assert share <= PRONOUNS_IN_1000_NAMES, pronouns.most_common(10)
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=name_of)
