@@ -121,6 +121,7 @@ def set_limits(limits: dict) -> None:
             pass  # the keeper counts processes, too; macOS has no address-space limit
 
 
+BASH = ["bash", "-euo", "pipefail"]
 # A bash snippet's last act. The script ends with the status that it would have without this line.
 BASH_END = "\n(exit $?) && printf '{\"end\": true}' >&%d\n" % TOLD
 
@@ -135,7 +136,7 @@ def run(request: dict) -> int:
     if request["language"] == "bash":
         with open(request["file"], "a") as file:
             file.write(BASH_END)
-        os.execvp("bash", ["bash", "-euo", "pipefail", request["file"]])
+        os.execvp("bash", [*BASH, request["file"]])
     return run_cuda(request)
 
 
@@ -190,12 +191,16 @@ def described(error: BaseException, dumps: object = json.dumps) -> bytes:
         message = message[: len(message) * 3 // 4]
 
 
+def nvcc(file: str, program: str, flags: list, compile_only: bool) -> list:
+    """The words of the command that compiles a file; with `compile_only`, to an object file."""
+    return ["nvcc", *(["-c"] if compile_only else []), *flags, file, "-o", program]
+
+
 def run_cuda(request: dict) -> int:
     """Compiles a file with nvcc and, unless it is compile-only, runs the program."""
     program = os.path.join(os.path.dirname(request["file"]), "program")
-    command = ["nvcc", *request["flags"], request["file"], "-o", program]
+    command = nvcc(request["file"], program, request["flags"], request["compile_only"])
     if request["compile_only"]:
-        command[1:1] = ["-c"]
         flags = os.environ.get("NVCC_APPEND_FLAGS", "") + os.environ.get("NVCC_PREPEND_FLAGS", "")
         with open(os.environ["KBTOOLS_TARGETS"], "a") as file:
             file.write("\n".join(re.findall(r"(?:arch|code)=(sm_\w+)", flags)))

@@ -22,6 +22,7 @@ import msgspec
 
 from kbtools.config import Running
 from kbtools.outcome import Isolation, Outcome
+from kbtools.running import child, kept
 from kbtools.running.output import Redaction, head_and_tail
 
 HERE = Path(__file__).parent
@@ -58,6 +59,14 @@ class Run(msgspec.Struct, frozen=True):
     gpus: tuple[int, ...] = ()
     network: bool = False
     """Whether it may reach more than its own loopback."""
+    keep: Path | None = None
+    """A folder to keep what it leaves in; what an earlier run left there is removed.
+
+    `scratch` is its scratch folder: `output` in it is all that it printed, `work` where it ran,
+    `cache` and `tmp` what it was given. Beside it are the snippet's file and `run.sh`, which
+    repeats the run: `kept.repeat_command(folder)` is the command to show. A run of an
+    executor that is closed meanwhile leaves nothing.
+    """
 
     @property
     def isolation(self) -> Isolation | None:
@@ -71,6 +80,19 @@ class Run(msgspec.Struct, frozen=True):
             return None
         needs_spawn = self.spawn or self.env or self.tool or "environ" in self.source
         return "spawn" if needs_spawn else "fork"
+
+    @property
+    def file_name(self) -> str:
+        """The name of the snippet's file in the scratch folder."""
+        return Path(self.shown).name.partition(".")[0] + self.suffix
+
+    @property
+    def nvcc_flags(self) -> list[str]:
+        """Compile a CUDA program that is to be run for the GPU there is, unless `env` names one."""
+        flags = self.env.get("NVCC_APPEND_FLAGS", "") + self.env.get("NVCC_PREPEND_FLAGS", "")
+        names_architecture = "arch" in flags or "-gen" in flags
+        native = self.gpus and not self.compile_only and not names_architecture
+        return ["-arch=native"] if native else []
 
 
 class Executor:
@@ -140,13 +162,20 @@ class Executor:
 
         When its zygote or keeper dies meanwhile (the kernel may kill it when memory runs out),
         the run is made once more.
+
+        Raises:
+            KeepError: the scratch folder could not be kept as the run asks.
+            ZygoteFailed: the toolchain's interpreter cannot be started.
         """
         for _ in range(2):
             reply, scratch = self._ask(run)
             if reply.get("status") != "lost" or self._closed:
                 break
         try:
-            return self._outcome(run, reply, scratch)
+            outcome = self._outcome(run, reply, scratch)
+            if run.keep and scratch.exists():
+                self._keep(run, run.keep.absolute(), scratch)
+            return outcome
         finally:
             with suppress(RuntimeError):  # closed meanwhile, and the whole folder with it
                 self._sweeper.submit(shutil.rmtree, scratch, ignore_errors=True)
@@ -156,8 +185,7 @@ class Executor:
         scratch = self.folder / f"run{number}"
         if self._closed:
             return {"status": "lost", "message": "cancelled"}, scratch
-        stem = Path(run.shown).name.partition(".")[0]
-        file, out = scratch / (stem + run.suffix), scratch / "output"
+        file, out = scratch / run.file_name, scratch / "output"
         try:
             for folder in (scratch, scratch / "work", scratch / "cache", scratch / "tmp"):
                 folder.mkdir()
@@ -182,8 +210,6 @@ class Executor:
     ) -> dict[str, Any]:
         limits = self.running
         memory = limits.gpu_memory_gib if run.gpus else limits.memory_gib
-        flags = run.env.get("NVCC_APPEND_FLAGS", "") + run.env.get("NVCC_PREPEND_FLAGS", "")
-        native = run.gpus and not run.compile_only and "arch" not in flags and "-gen" not in flags
         return {
             "id": number,
             "language": run.language,
@@ -195,7 +221,7 @@ class Executor:
             "env": self._environment(run, scratch),
             "timeout": run.timeout,
             "tool": list(run.tool),
-            "flags": ["-arch=native"] if native else [],
+            "flags": run.nvcc_flags,
             "compile_only": run.compile_only,
             "isolation": run.isolation,
             "sandbox": self.sandbox != "none",
@@ -208,6 +234,32 @@ class Executor:
                 "others": self.ready.get("others", 4096),
             },
         }
+
+    def _keep(self, run: Run, folder: Path, scratch: Path) -> None:
+        """Moves the scratch folder of a run that has ended to the folder that it asks for.
+
+        Raises:
+            KeepError: the folder cannot be written.
+        """
+        again = folder / "again"
+        file, program = str(folder / run.file_name), str(again / "program")
+        if run.language == "python":
+            commands = [[*run.tool, self.python, file]]
+        elif run.language == "bash":
+            commands = [[*child.BASH, file]]
+        else:
+            commands = [child.nvcc(file, program, run.nvcc_flags, run.compile_only)]
+            commands += [] if run.compile_only else [[*run.tool, program]]
+        kept.keep(
+            folder,
+            scratch=scratch,
+            modules=self.path,
+            file_name=run.file_name,
+            source=run.source,
+            article=run.shown,
+            environment=self._environment(run, again) | {"PYTHONPATH": str(folder / "path")},
+            commands=commands,
+        )
 
     def _environment(self, run: Run, scratch: Path) -> dict[str, str]:
         cache = f"{scratch}/cache"
@@ -288,9 +340,8 @@ class Executor:
             replies.put({"status": "lost", "message": "the zygote died"})
 
     def _outcome(self, run: Run, reply: dict[str, Any], scratch: Path) -> Outcome:
-        name = Path(run.shown).name.partition(".")[0] + run.suffix
         paths = {
-            str(scratch / name): run.shown,
+            str(scratch / run.file_name): run.shown,
             str(scratch): "<scratch>",
             str(self.path / "kbtools"): "<kbtools>",  # the helper that snippets import
         }
