@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 
-from kbtools.running.executor import Executor, Run
+from kbtools.running.executor import Executor
+from kbtools.running.model import Run
 
 PYTHON = "assert sum(range(10)) == 45\n"
 GPU = """\

@@ -18,11 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-import msgspec
-
 from kbtools.config import Running
-from kbtools.outcome import Isolation, Outcome
+from kbtools.outcome import Outcome
 from kbtools.running import child, kept
+from kbtools.running.environment import base_environment, snippet_environment
+from kbtools.running.model import Run
 from kbtools.running.output import Redaction, head_and_tail
 
 HERE = Path(__file__).parent
@@ -32,67 +32,6 @@ GIB = 1 << 30
 Replies = queue.SimpleQueue[dict[str, Any]]
 Sandbox = Literal["required", "where allowed", "none"]
 """Whether snippets are shut in: always or not at all run, as far as the kernel allows it, no."""
-
-ALLOWED = (
-    *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CC", "CXX", "TZ"),
-    *("SYSTEMROOT", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
-    *("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS"),
-)
-"""Variables that a snippet inherits. Everything else, tokens above all, it does not see."""
-
-
-class Run(msgspec.Struct, frozen=True):
-    """One run to be made."""
-
-    source: str
-    """The text of the file."""
-    language: str
-    shown: str
-    """What its path is called in output, tracebacks and evidence: the article's."""
-    suffix: str = ".py"
-    timeout: float = 60.0
-    env: dict[str, str] = {}
-    tool: tuple[str, ...] = ()
-    compile_only: bool = False
-    spawn: bool = False
-    """Asks for a new interpreter instead of a fork of the zygote; `isolation` says what it gets."""
-    gpus: tuple[int, ...] = ()
-    network: bool = False
-    """Whether it may reach more than its own loopback."""
-    keep: Path | None = None
-    """A folder to keep what it leaves in; what an earlier run left there is removed.
-
-    `scratch` is its scratch folder: `output` in it is all that it printed, `work` where it ran,
-    `cache` and `tmp` what it was given. Beside it are the snippet's file and `run.sh`, which
-    repeats the run: `kept.repeat_command(folder)` is the command to show. A run of an
-    executor that is closed meanwhile leaves nothing.
-    """
-
-    @property
-    def isolation(self) -> Isolation | None:
-        """How its process is made; None where it is no Python process.
-
-        A run may get a new interpreter without asking for one. A variable may be read when a module
-        is imported, and in a fork the preloaded modules have been imported already. A tool starts
-        the interpreter itself.
-        """
-        if self.language != "python":
-            return None
-        needs_spawn = self.spawn or self.env or self.tool or "environ" in self.source
-        return "spawn" if needs_spawn else "fork"
-
-    @property
-    def file_name(self) -> str:
-        """The name of the snippet's file in the scratch folder."""
-        return Path(self.shown).name.partition(".")[0] + self.suffix
-
-    @property
-    def nvcc_flags(self) -> list[str]:
-        """Compile a CUDA program that is to be run for the GPU there is, unless `env` names one."""
-        flags = self.env.get("NVCC_APPEND_FLAGS", "") + self.env.get("NVCC_PREPEND_FLAGS", "")
-        names_architecture = "arch" in flags or "-gen" in flags
-        native = self.gpus and not self.compile_only and not names_architecture
-        return ["-arch=native"] if native else []
 
 
 class Executor:
@@ -218,7 +157,7 @@ class Executor:
             "cwd": str(scratch / "work"),
             "path": str(self.path),
             "out": str(out),
-            "env": self._environment(run, scratch),
+            "env": snippet_environment(self._base, run, scratch, self.path),
             "timeout": run.timeout,
             "tool": list(run.tool),
             "flags": run.nvcc_flags,
@@ -257,26 +196,9 @@ class Executor:
             file_name=run.file_name,
             source=run.source,
             article=run.shown,
-            environment=self._environment(run, again) | {"PYTHONPATH": str(folder / "path")},
+            environment=snippet_environment(self._base, run, again, folder / "path"),
             commands=commands,
         )
-
-    def _environment(self, run: Run, scratch: Path) -> dict[str, str]:
-        cache = f"{scratch}/cache"
-        return self._base | {
-            "HOME": f"{scratch}/work",
-            "TMPDIR": f"{scratch}/tmp",
-            "PYTHONPATH": str(self.path),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "TRITON_CACHE_DIR": f"{cache}/triton",
-            "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor",
-            "TORCH_EXTENSIONS_DIR": f"{cache}/extensions",
-            "CUDA_CACHE_PATH": f"{cache}/cuda",
-            "XDG_CACHE_HOME": cache,
-            "CUDA_VISIBLE_DEVICES": ",".join(map(str, run.gpus)),
-            "KBTOOLS_TARGETS": f"{scratch}/targets",
-            **run.env,
-        }
 
     def _zygote(self) -> subprocess.Popen[bytes]:
         """The zygote, started if there is none; the caller holds the lock."""
@@ -413,25 +335,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def base_environment(python: str, more: Sequence[str] = ()) -> dict[str, str]:
-    """The environment that a toolchain is asked and run in: an allow-list, and its `bin` first."""
-    env = {name: os.environ[name] for name in (*ALLOWED, *more) if name in os.environ}
-    folders = [str(Path(python).parent), env.get("PATH", os.defpath)]
-    defaults = {
-        # with a thread for every core, many snippets at once wait for each other most of the time;
-        # two are enough for what fails with several only
-        "OMP_NUM_THREADS": "2",
-    }
-    return {
-        **defaults,
-        **env,
-        "PATH": os.pathsep.join(folders),
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        # with caches of its own every snippet would precompile the headers anew and use them once,
-        # and try each vector instruction set on the compiler: most of the time of a small kernel
-        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
-        "TORCHINDUCTOR_VEC_ISA_OK": "1",
-    }

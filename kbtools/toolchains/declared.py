@@ -16,7 +16,8 @@ import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 
 from kbtools.config import Config, KbtoolsError
-from kbtools.running.executor import ZYGOTE, base_environment
+from kbtools.running.environment import base_environment
+from kbtools.running.executor import ZYGOTE
 from kbtools.toolchains.model import Toolchain
 from kbtools.toolchains.model import describe as read_off
 

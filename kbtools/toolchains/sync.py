@@ -25,7 +25,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from kbtools.config import Config, KbtoolsError
-from kbtools.running.executor import base_environment
+from kbtools.running.environment import base_environment
 from kbtools.toolchains import declared
 from kbtools.toolchains.declared import FILE, Built, Declared
 from kbtools.toolchains.hardlinks import share, size_of
