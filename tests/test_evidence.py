@@ -47,6 +47,15 @@ def test_round_trip(tmp_path: Path) -> None:
     assert read(tmp_path / "evidence", "KB0002") == ()
 
 
+def test_isolation_of_schema_1(tmp_path: Path) -> None:
+    """A row of schema 1 without the key was not recorded; `spawn` is what it says, and stays."""
+    not_recorded = row()
+    spawned = msgspec.structs.replace(row(toolchain=NEW), requested_isolation="spawn")
+    content = write(tmp_path / "evidence", not_recorded, spawned)
+    assert [one.isolation for one in read(tmp_path / "evidence", "KB0001")] == [None, "spawn"]
+    assert content.count(b'"isolation":"spawn"}\n') == content.count(b"isolation") == 1
+
+
 def test_newer_replaces_older(tmp_path: Path) -> None:
     """Of two runs of one code on one toolchain the newer stays, in whatever order they come."""
     kernel = msgspec.structs.replace(OLD, kernel="5.4")

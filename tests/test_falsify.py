@@ -203,7 +203,7 @@ def test_red_is_confirmed_in_a_fresh_interpreter(base: Base) -> None:
     base.article(fence("python fix id=f1", only_there))
     done = base.verify("--record")
     assert (done.code, done.verdicts) == (0, {"KB0001/f1": "holds"})
-    assert [row["isolation"] for row in base.rows()] == ["spawn"], "the fork had failed"
+    assert [row["outcome"]["isolation"] for row in base.rows()] == ["spawn"], "the fork had failed"
 
 
 def test_a_machine_that_is_unwell_contradicts_nothing(base: Base, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from bases import Base, Finished, fence
 
+from kbtools.evidence import store
+
 COMMAND_LINE = 'print(open("/proc/self/cmdline").read().replace("\\0", " "))\n'
 """A fork bears the command line of its zygote, an interpreter of its own that of `child.py`."""
 PYTHON = {
@@ -52,12 +54,16 @@ def test_the_outcome_says_how_the_process_was_made(run: tuple[str, Base, Finishe
 
 
 def test_evidence_says_the_same(run: tuple[str, Base, Finished]) -> None:
-    """A recorded row has the isolation that the run had, in its outcome and of itself."""
-    rows = [row for row in run[1].rows() if row["snippet"] != "bash"]
-    assert len(rows) == len(PYTHON)
-    for row in rows:
-        truth = made_by(row)
-        assert row["outcome"]["isolation"] == row.get("isolation", "fork") == truth, row["snippet"]
+    """A recorded row says which isolation the run had, and for a shell script it says nothing."""
+    base = run[1]
+    lines = base.rows()
+    rows = store.read(base.root / "evidence", "KB0001")
+    assert len(rows) == len(lines) == len(PYTHON) + 1
+    for row, line in zip(rows, lines, strict=True):
+        expected = None if row.snippet == "bash" else made_by(line)
+        assert (row.schema, row.isolation) == (2, expected), row.snippet
+        assert line["outcome"].get("isolation") == expected, row.snippet
+        assert "isolation" not in line, "it stands in the outcome alone"
 
 
 def test_bash_has_none(run: tuple[str, Base, Finished]) -> None:

@@ -56,6 +56,11 @@ def change(name: str, value: object) -> Callable[[Row], None]:
     return apply
 
 
+def drop_isolation(row: Row) -> None:
+    """Removes the isolation from a row's outcome, as in a row of schema 1."""
+    del row["outcome"]["isolation"]
+
+
 H200 = {"name": "NVIDIA H200", "sm": "9.0"}
 FORGED = [
     (change("verdict", "reproduced"), "`verdict` is no part of a row"),
@@ -71,7 +76,11 @@ FORGED = [
     (change("toolchain.packages", {"torch": "newest"}), "torch `newest` is no version"),
     (change("toolchain.gpus", [{"name": "G", "sm": "9.0"}]), "GPUs and no driver"),
     (change("outcome.output", "token=abcdefgh12345678"), "looks like a secret"),
-    (change("isolation", "none"), "`none` is no isolation"),
+    (change("isolation", "none"), "not a row of evidence"),
+    (change("isolation", "spawn"), "schema 2 has no `isolation` beside its outcome"),
+    (change("outcome.isolation", "none"), "not a row of evidence"),
+    (drop_isolation, "`outcome.isolation` of a Python snippet is missing"),
+    (change("schema", 1), "schema 1 has no `outcome.isolation`"),
     (change("snippet", "../../r1"), "`../../r1` is no id of a snippet"),
     (change("kbtools", "mine"), "kbtools `mine` is no version"),
     (change("helper", "0" * 64), "the snippet has no helper"),
@@ -114,6 +123,36 @@ def test_forged(recorded: Base, tmp_path: Path, forge: Callable[[Row], None], wh
     assert file.read_bytes() == before
 
 
+def test_rows_of_schema_1_are_taken(recorded: Base, tmp_path: Path) -> None:
+    """Rows that were written before the isolation was recorded are taken, in the same bytes."""
+    rows = recorded.rows()
+    for row in rows:
+        drop_isolation(row)
+        row["schema"] = 1
+    rows[0]["isolation"] = "spawn"
+    lines = [json.dumps(row, separators=(",", ":"), ensure_ascii=False) for row in rows]
+    foreign = tmp_path / "KB0001.jsonl"
+    foreign.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    file = recorded.root / "evidence" / "KB0001.jsonl"
+    file.unlink()
+    done = recorded.kbtools("evidence", "merge", str(foreign))
+    assert (done.code, file.read_text("utf-8")) == (0, foreign.read_text("utf-8")), done.err
+    assert "2 rows taken" in done.out
+
+
+def test_a_shell_has_no_isolation(base: Base, tmp_path: Path) -> None:
+    """A row that names the isolation of a shell script is refused."""
+    base.article(fence("bash control id=c1", "true"))
+    assert base.verify("--record").code == 0
+    [row] = base.rows()
+    row["outcome"]["isolation"] = "fork"
+    foreign = tmp_path / "KB0001.jsonl"
+    foreign.write_text(json.dumps(row) + "\n", "utf-8")
+    done = base.kbtools("evidence", "merge", str(foreign))
+    assert done.code == 1
+    assert "a bash snippet has no `outcome.isolation`" in done.err
+
+
 DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
@@ -125,7 +164,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         (lambda was: b"\x00\n" * 3, "not a row of evidence"),
         (lambda was: b"[]\n", "not a row of evidence"),
         (lambda was: b"", "the file is cut off"),
-        (lambda was: was.replace(b'{"schema":1', b'{"schema":9,"schema":1', 1), "is there twice"),
+        (lambda was: was.replace(b'{"schema":2', b'{"schema":9,"schema":2', 1), "is there twice"),
         (lambda was: was.replace(b'"exit":1', b'"exit":0,"exit":1'), "`exit` is there twice"),
         (lambda was: b"\xef\xbb\xbf" + was, "not a row of evidence"),
         (lambda was: was.decode().encode("utf-16"), "not a row of evidence"),

@@ -145,7 +145,7 @@ def _row(
         return f"not a row of evidence: {shown(str(error))}", False
     if unknown:
         return f"`{shown(unknown)}` is no part of a row: what follows from it is computed", False
-    if row.schema != store.SCHEMA:
+    if row.schema not in store.SCHEMAS:
         return f"schema {row.schema}, this kbtools writes {store.SCHEMA}", False
     if article is None:
         return f"no article {shown(name)} here", True

@@ -53,8 +53,7 @@ def implausibilities(row: Row, snippet: Snippet, now: datetime.datetime) -> Iter
         yield f"it was written at {row.when}, which is not yet"
     if not NAME.fullmatch(row.snippet):
         yield f"`{row.snippet}` is no id of a snippet"
-    if row.isolation not in ("fork", "spawn"):
-        yield f"`{row.isolation}` is no isolation"
+    yield from of_isolation(row, snippet)
     if not _is_version(row.kbtools):
         yield f"kbtools `{row.kbtools}` is no version"
     if bool(row.helper) != snippet.uses_helper or (row.helper and not DIGEST.fullmatch(row.helper)):
@@ -67,6 +66,21 @@ def implausibilities(row: Row, snippet: Snippet, now: datetime.datetime) -> Iter
     expected = expect(snippet, row.toolchain, snippet.keys.toolchain)
     if expected.what == "skip":
         yield f"that toolchain could not run it: {expected.reason}"
+
+
+def of_isolation(row: Row, snippet: Snippet) -> Iterator[str]:
+    """What no run of the snippet writes about its process."""
+    recorded = row.outcome.isolation is not None
+    if row.schema == 1:
+        if recorded:
+            yield "schema 1 has no `outcome.isolation`"
+        return
+    if row.requested_isolation is not None:
+        yield f"schema {row.schema} has no `isolation` beside its outcome"
+    if recorded and snippet.language != "python":
+        yield f"a {snippet.language} snippet has no `outcome.isolation`"
+    if not recorded and snippet.language == "python":
+        yield "`outcome.isolation` of a Python snippet is missing"
 
 
 def of_outcome(outcome: Outcome, snippet: Snippet) -> Iterator[str]:

@@ -12,10 +12,13 @@ from filelock import FileLock
 from kbtools.articles.model import Snippet
 from kbtools.config import KbtoolsError
 from kbtools.files import write_whole
-from kbtools.outcome import Outcome
+from kbtools.outcome import Isolation, Outcome
 from kbtools.toolchains.model import Toolchain
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of the rows that are written today: the isolation of a run is recorded in its outcome."""
+SCHEMAS = (1, 2)
+"""Of the rows that are read. Rows are never edited, so those of schema 1 stay as they are."""
 
 
 class EvidenceError(KbtoolsError):
@@ -37,8 +40,19 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """Version that ran it."""
     helper: str = ""
     """SHA-256 of `kbtools.repro`, where the code imports it."""
-    isolation: str = "fork"
-    """`fork` from a zygote, or `spawn`: a fresh interpreter."""
+    requested_isolation: Isolation | None = msgspec.field(default=None, name="isolation")
+    """Schema 1 only: `spawn` where it was asked for. A fork was not written down, nor was it
+    written down when the executor gave a new interpreter to a snippet that had not asked for one.
+    """
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """How the process of a Python snippet was made; None where that was not recorded.
+
+        In schema 2 it is None for Bash and CUDA only, which have no such process. A row of
+        schema 1 with a request for `spawn` is right, since every such request was granted.
+        """
+        return self.outcome.isolation or self.requested_isolation
 
     @property
     def key(self) -> tuple[str, str]:

@@ -261,7 +261,6 @@ class Verifier:
             when=datetime.datetime.now(datetime.UTC).replace(microsecond=0),
             kbtools=__version__,
             helper=self.helper_of(task),
-            isolation=outcome.isolation or "fork",
         )
 
     def written(self, result: Result, row: Row) -> Result:
