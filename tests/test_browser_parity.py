@@ -15,7 +15,7 @@ from v8 import Browser
 
 from kbtools.articles.model import Signature
 from kbtools.matching import Entry, Index, Matcher, load
-from kbtools.toolchains.affected import Missing, Undecided, is_affected, specifiers
+from kbtools.toolchains.affected import MissingVersion, UndecidedVersion, is_affected, parse_range
 from kbtools.toolchains.model import MACHINE, Toolchain
 
 ROOT = Path(__file__).parent.parent
@@ -164,9 +164,9 @@ RANGES = [
 def answer(affected: tuple[dict[str, str], ...], toolchain: Toolchain) -> bool | str:
     """What `is_affected` says, in the words of `affected.js`."""
     found = is_affected(affected, toolchain)
-    if isinstance(found, Missing):
+    if isinstance(found, MissingVersion):
         return "missing"
-    return "undecided" if isinstance(found, Undecided) else found
+    return "undecided" if isinstance(found, UndecidedVersion) else found
 
 
 def test_versions() -> None:
@@ -174,7 +174,7 @@ def test_versions() -> None:
     versions = [release + ending for release in RELEASES for ending in ENDINGS]
     versions += ["v3.0", "3.0-1", "3.0.0-beta.2", "3.0c1", "3.0alpha", "not", "3.x"]
     cases = [(one, version) for one in RANGES for version in versions]
-    assert all(specifiers(one) for one in RANGES)
+    assert all(parse_range(one) for one in RANGES)
     ours = [answer(({"a": r},), Toolchain(python="", packages={"a": v})) for r, v in cases]
     theirs = json.loads(
         both()[1].eval(

@@ -10,7 +10,7 @@ from kbtools.articles.model import Role
 from kbtools.checks.base import load_base, readable_articles
 from kbtools.evidence.verdicts import VerdictName
 from kbtools.running import Run
-from kbtools.toolchains import declared
+from kbtools.toolchains import environments
 from kbtools.verification.machines import (
     EngineRequest,
     LocalEngine,
@@ -46,9 +46,9 @@ class Mortal(LocalEngine):
 def verified(base: Base, deaths: int) -> tuple[Result, int]:
     """What comes of the one snippet of a base, and how many runs that took."""
     given = config.find(base.root)
-    place = declared.find(given, None)
+    place = environments.find_environment(given, None)
     articles, _ = readable_articles(load_base(given))
-    tasks = plan(articles, declared.describe(place), None, Role)
+    tasks = plan(articles, environments.toolchain_of(place), None, Role)
     engines: list[Mortal] = []
 
     def engine(request: EngineRequest) -> Mortal:

@@ -9,14 +9,15 @@ import pytest
 
 from kbtools import config
 from kbtools.config import Config, KbtoolsError
-from kbtools.toolchains import declared
-from kbtools.toolchains.declared import Built, Declared
+from kbtools.toolchains import declared, environments
+from kbtools.toolchains.declared import Declaration
+from kbtools.toolchains.environments import BuildRecord
 
 
 @pytest.fixture
 def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     """The configuration of a knowledge base with its own folder of toolchains."""
-    monkeypatch.delenv(declared.FOLDER, raising=False)
+    monkeypatch.delenv(environments.FOLDER, raising=False)
     return config.decode('[knowledge-base]\nname = "a test"\nprefix = "KB"\n', tmp_path)
 
 
@@ -28,24 +29,24 @@ def declare(base: Config, text: str) -> None:
 def refusal(base: Config, word: str = "x") -> str:
     """What is said when a toolchain cannot be found."""
     with pytest.raises(KbtoolsError) as caught:
-        declared.find(base, word)
+        environments.find_environment(base, word)
     return str(caught.value)
 
 
 def pretend(base: Config, name: str, recipe: str, python: str = sys.executable) -> Path:
     """Makes a folder that looks like a whole environment."""
-    place = declared.folder(base) / name
+    place = environments.environments_folder(base) / name
     (place / "bin").mkdir(parents=True)
     (place / "bin" / "python").symlink_to(python)
     text = f'{{"recipe": "{recipe}", "installer": "", "size": 1, "shared": 0, "seconds": 1}}'
-    (place / Built.FILE).write_text(text, "utf-8")
+    (place / BuildRecord.FILE).write_text(text, "utf-8")
     return place
 
 
 def test_without_a_file_nothing_is_declared(base: Config) -> None:
     """A knowledge base need not declare toolchains; the interpreter at hand is always there."""
-    assert declared.declared(base) == {}
-    assert declared.find(base, None).python == sys.executable
+    assert declared.read_declarations(base) == {}
+    assert environments.find_environment(base, None).python == sys.executable
 
 
 def test_every_problem_is_named_at_once(base: Config) -> None:
@@ -58,10 +59,10 @@ def test_every_problem_is_named_at_once(base: Config) -> None:
     )
     said = refusal(base).splitlines()
     file = base.root / declared.FILE
-    assert said[0].startswith(f"{file}:1: one: unknown key `pakages`; there are: articles, ")
+    assert said[0].startswith(f"{file}:1: one: unknown key `pakages`; the keys are: articles, ")
     assert said[1] == f"{file}:5: two: missing required field `python`"
-    assert said[2].startswith(f"{file}:8: three.packages[1]: `torch=2.5` is no requirement: ")
-    assert said[3].startswith(f"{file}:8: three.before[0]: `???` is no requirement: ")
+    assert said[2].startswith(f"{file}:8: three.packages[1]: invalid requirement `torch=2.5`: ")
+    assert said[3].startswith(f"{file}:8: three.before[0]: invalid requirement `???`: ")
     assert said[4] == f"{file}:8: three: `../bin` is not below the folder of the installed packages"
     assert said[5] == f"{file}:14: four: Expected `str`, got `float` - at `python`"
     assert len(said) == 6
@@ -70,16 +71,16 @@ def test_every_problem_is_named_at_once(base: Config) -> None:
 def test_a_name_with_a_dot_needs_quotes(base: Config) -> None:
     """`[triton-2.3]` means something else in TOML; what to write instead is said."""
     declare(base, '[triton-2.3]\npython = "3.11"\n')
-    assert 'a name with a dot stands in quotes: ["triton-2.3"]' in refusal(base)
+    assert 'put a name with a dot in quotes: ["triton-2.3"]' in refusal(base)
     declare(base, '["triton-2.3"]\npython = "3.11"\n')
-    assert set(declared.declared(base)) == {"triton-2.3"}
+    assert set(declared.read_declarations(base)) == {"triton-2.3"}
 
 
 @pytest.mark.parametrize("name", ["../up", ".hidden", "a/b", "", "a b"])
 def test_a_name_is_no_path(base: Config, name: str) -> None:
     """A name can lead nowhere but into the folder of toolchains."""
     declare(base, f'["{name}"]\npython = "3.11"\n')
-    assert f"`{name}` is no name" in refusal(base)
+    assert f"invalid name `{name}`" in refusal(base)
 
 
 def test_not_toml(base: Config) -> None:
@@ -98,28 +99,28 @@ def test_not_synced(base: Config) -> None:
 
 def test_a_changed_declaration_makes_stale(base: Config) -> None:
     """What was built from other packages is not used; purpose and size may change."""
-    one = Declared("3.11", packages=("numpy",))
+    one = Declaration("3.11", packages=("numpy",))
     pretend(base, "x", one.recipe)
     declare(base, '[x]\npython = "3.11"\npackages = ["numpy"]\npurpose = "new"\nsize-gb = 1\n')
-    assert declared.find(base, "x").python.endswith("x/bin/python")
+    assert environments.find_environment(base, "x").python.endswith("x/bin/python")
     declare(base, '[x]\npython = "3.11"\npackages = ["numpy==2.0.0"]\n')
-    assert "is not as toolchains.toml declares it now" in refusal(base)
-    assert declared.state(base, "x", declared.declared(base)["x"]) == "stale"
+    assert "was built from another declaration than toolchains.toml has now" in refusal(base)
+    assert environments.state_of(base, "x", declared.read_declarations(base)["x"]) == "stale"
 
 
 def test_a_python_that_is_gone(base: Config) -> None:
     """An environment whose base interpreter was removed is broken, and says so."""
-    pretend(base, "x", Declared("3.11").recipe, python=str(base.root / "gone"))
+    pretend(base, "x", Declaration("3.11").recipe, python=str(base.root / "gone"))
     declare(base, '[x]\npython = "3.11"\n')
     assert "has lost the Python that it was built from" in refusal(base)
 
 
 def test_half_built_is_not_there(base: Config) -> None:
     """Without its mark, or with one cut short, a folder is no environment."""
-    place = pretend(base, "x", Declared("3.11").recipe)
+    place = pretend(base, "x", Declaration("3.11").recipe)
     declare(base, '[x]\npython = "3.11"\n')
-    assert declared.find(base, "x").name == "x"
-    (place / Built.FILE).write_text('{"recipe": "', "utf-8")
+    assert environments.find_environment(base, "x").name == "x"
+    (place / BuildRecord.FILE).write_text('{"recipe": "', "utf-8")
     assert "is not on this machine yet" in refusal(base)
 
 
@@ -127,7 +128,7 @@ def test_an_interpreter_of_your_own(base: Config) -> None:
     """A path without packages is used as it is, relative to the knowledge base."""
     (base.root / "mine").symlink_to(sys.executable)
     declare(base, '[x]\npython = "mine"\n\n[y]\npython = "nothing"\n')
-    assert declared.find(base, "x").python == str(base.root / "mine")
+    assert environments.find_environment(base, "x").python == str(base.root / "mine")
     assert "nothing is not an interpreter that can be run" in refusal(base, "y")
 
 
@@ -139,14 +140,14 @@ def test_an_unknown_name(base: Config) -> None:
 
 def test_the_shared_folder(base: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A variable names the folder of toolchains; empty, it counts as not set."""
-    monkeypatch.setenv(declared.FOLDER, "")
-    assert declared.folder(base) == base.root / ".kbtools" / "toolchains"
-    monkeypatch.setenv(declared.FOLDER, str(tmp_path / "shared"))
-    assert declared.folder(base) == tmp_path / "shared"
+    monkeypatch.setenv(environments.FOLDER, "")
+    assert environments.environments_folder(base) == base.root / ".kbtools" / "toolchains"
+    monkeypatch.setenv(environments.FOLDER, str(tmp_path / "shared"))
+    assert environments.environments_folder(base) == tmp_path / "shared"
 
 
 def test_our_own_file() -> None:
     """The toolchains of this repository are as they should be, each with a purpose and a size."""
-    known = declared.declared(config.find(Path(__file__).parent))
+    known = declared.read_declarations(config.find(Path(__file__).parent))
     assert known
     assert all(one.purpose and one.size_gb for one in known.values() if one.is_built)

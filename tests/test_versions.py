@@ -8,7 +8,13 @@ import pytest
 from packaging.version import Version
 
 from kbtools.articles.model import ALWAYS
-from kbtools.toolchains.affected import Missing, Undecided, is_affected, specifiers, within
+from kbtools.toolchains.affected import (
+    MissingVersion,
+    UndecidedVersion,
+    is_affected,
+    parse_range,
+    range_holds,
+)
 from kbtools.toolchains.model import Gpu, Toolchain
 
 NIGHTLY = "2.8.0.dev20250410+cu126"
@@ -109,25 +115,25 @@ NAMED = [
 @pytest.mark.parametrize(("version", "text", "wanted"), RELEASES)
 def test_release(version: str, text: str, wanted: bool) -> None:
     """A release is compared by PEP 440, without its local part."""
-    assert within(specifiers(text), Version(version)) is wanted
+    assert range_holds(text, Version(version)) is wanted
 
 
 @pytest.mark.parametrize(("version", "text"), AT_A_BOUNDARY)
 def test_pre_release_at_a_boundary(version: str, text: str) -> None:
     """A pre-release of the very release that a range begins or ends at could be on either side."""
-    assert within(specifiers(text), Version(version)) is None
+    assert range_holds(text, Version(version)) is None
 
 
 @pytest.mark.parametrize(("version", "text", "wanted"), AWAY_FROM_IT)
 def test_pre_release_away_from_it(version: str, text: str, wanted: bool) -> None:
     """Any other pre-release counts as its release, and one clause that excludes it decides."""
-    assert within(specifiers(text), Version(version)) is wanted
+    assert range_holds(text, Version(version)) is wanted
 
 
 @pytest.mark.parametrize(("version", "text", "wanted"), NAMED)
 def test_range_that_names_pre_releases(version: str, text: str, wanted: bool) -> None:
     """Where the author names a pre-release, a dated one is compared with it."""
-    assert within(specifiers(text), Version(version)) is wanted
+    assert range_holds(text, Version(version)) is wanted
 
 
 def test_never_guesses() -> None:
@@ -146,7 +152,7 @@ def test_never_guesses() -> None:
         text = ",".join(pair)
         for release, mark in itertools.product(releases, marks):
             if any(release in clause for clause in pair):
-                answer = within(specifiers(text), Version(release + mark))
+                answer = range_holds(text, Version(release + mark))
                 assert answer is not True, f"{release + mark} in {text}"
                 asked += 1
     assert asked > 10_000
@@ -156,7 +162,7 @@ def test_never_guesses() -> None:
 def test_no_range(text: str) -> None:
     """What is no range of releases is refused, text and local parts too: neither is compared."""
     with pytest.raises(ValueError, match=r"2|three"):
-        specifiers(text)
+        parse_range(text)
 
 
 BOX = Toolchain(
@@ -201,21 +207,21 @@ def test_box(affected: tuple[dict[str, str], ...], wanted: bool) -> None:
 @pytest.mark.parametrize(
     ("affected", "wanted"),
     [
-        (({"triton": "<3"},), Missing("triton")),
+        (({"triton": "<3"},), MissingVersion("triton")),
         # a snippet about a package cannot be run without it, whatever the other keys say
-        (({"torch": "<2.0", "triton": "<3"},), Missing("triton")),
-        (({"triton": "<3", "torch": "<2.8"},), Missing("triton")),
-        (({"torch": "<2.0"}, {"triton": "<3"}), Missing("triton")),
+        (({"torch": "<2.0", "triton": "<3"},), MissingVersion("triton")),
+        (({"triton": "<3", "torch": "<2.8"},), MissingVersion("triton")),
+        (({"torch": "<2.0"}, {"triton": "<3"}), MissingVersion("triton")),
         (({"triton": "<3"}, {"torch": ">=2.7"}), True),
-        (({"sm": ">=9.0"},), Missing("sm")),
-        (({"cuda": ">=12"},), Missing("cuda")),
-        (({"driver": ">=500"},), Missing("driver")),
+        (({"sm": ">=9.0"},), MissingVersion("sm")),
+        (({"cuda": ">=12"},), MissingVersion("cuda")),
+        (({"driver": ">=500"},), MissingVersion("driver")),
         # but a machine without a GPU is surely not affected, if the version already is not
         (({"sm": ">=9.0", "torch": "<2.0"},), False),
         (({"gpus": ">=1"},), False),
         (({"gpus": "==0"},), True),
         (({"triton": "absent"},), True),
-        (({"triton": "absent", "xformers": ">=0.0.28"},), Missing("xformers")),
+        (({"triton": "absent", "xformers": ">=0.0.28"},), MissingVersion("xformers")),
     ],
 )
 def test_what_is_not_there(affected: tuple[dict[str, str], ...], wanted: object) -> None:
@@ -236,7 +242,7 @@ def test_what_is_not_there(affected: tuple[dict[str, str], ...], wanted: object)
 def test_undecided(affected: tuple[dict[str, str], ...], named: str) -> None:
     """What cannot be told is said to be so, with the version that it hangs on."""
     answer = is_affected(affected, LAPTOP)
-    assert isinstance(answer, Undecided)
+    assert isinstance(answer, UndecidedVersion)
     assert named in answer.reason
 
 

@@ -10,7 +10,7 @@ from packaging.version import Version
 from kbtools.articles.model import ABSENT, Article, Problem, Role
 from kbtools.articles.parsing import Page
 from kbtools.config import Config
-from kbtools.toolchains.affected import specifiers
+from kbtools.toolchains.affected import parse_range
 from kbtools.toolchains.model import MACHINE
 
 FATAL = ("KB0", "KB103", "KB201", "KB301", "KB306")
@@ -36,7 +36,7 @@ def kb103_version_range(page: Page, article: Article, config: Config) -> Iterato
             if text == ABSENT and name not in MACHINE:
                 continue
             try:
-                specifiers(text)
+                parse_range(text)
             except ValueError as error:
                 line = page.line_of(f"affected[{i}].{name}")
                 yield page.problem(line, f"`{name}`: {error}", 'write it as ">=2.2,<3.0"')
@@ -56,7 +56,7 @@ def kb104_prerelease_gap(page: Page, article: Article, config: Config) -> Iterat
         for name, text in alternative.items():
             line = page.line_of(f"affected[{i}].{name}")
             try:
-                clauses = list(specifiers(text))
+                clauses = list(parse_range(text))
             except ValueError:
                 continue
             bounds = [(c.operator, Version(c.version.removesuffix(".*"))) for c in clauses]

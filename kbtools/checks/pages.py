@@ -32,7 +32,7 @@ from kbtools.articles.model import (
 )
 from kbtools.articles.parsing import KEYS, ROLES, Fence, InvalidValue, Page
 from kbtools.config import Config
-from kbtools.toolchains.affected import specifiers
+from kbtools.toolchains.affected import parse_range
 from kbtools.toolchains.model import MACHINE
 
 NESTED = {
@@ -264,7 +264,7 @@ def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
         for alternative in parse_affected(keys.affected) if keys.affected else ():
             for name, text in alternative.items():
                 if text != ABSENT or name in MACHINE:
-                    specifiers(text)
+                    parse_range(text)
     except ValueError as error:
         yield page.problem(line, f"`affected`: {error}", 'write it as affected="torch>=2.7,<2.8"')
     try:
@@ -276,7 +276,7 @@ def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
     except ValueError as error:
         yield page.problem(line, f"`tool`: {error}", 'write it as tool="program --option"')
     try:
-        specifiers(keys.sm or "")
+        parse_range(keys.sm or "")
     except ValueError as error:
         yield page.problem(line, f"`sm`: {error}", 'write it as sm=">=9.0"')
 

@@ -71,9 +71,9 @@ def _paths(base: str, config: Config) -> set[str]:
 
 def _toolchains(base: str, config: Config) -> set[str]:
     """The declared toolchains that are built in another way than they were."""
-    now = declared.declared(config)
+    now = declared.read_declarations(config)
     try:
-        then = declared.decoded(git.file_at(base, declared.FILE, config), declared.FILE)
+        then = declared.parse_declarations(git.file_at(base, declared.FILE, config), declared.FILE)
     except KbtoolsError:  # it was not there, or was broken
         then = {}
     return {name for name, one in now.items() if name not in then or one != then[name]}

@@ -16,7 +16,7 @@ from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import store
 from kbtools.evidence.verdicts import expect
 from kbtools.toolchains import declared
-from kbtools.toolchains.declared import Declared
+from kbtools.toolchains.declared import Declaration
 from kbtools.toolchains.model import Gpu, Toolchain
 
 MOST = 256
@@ -64,7 +64,7 @@ def jobs(
     Raises:
         KbtoolsError: a name is not declared, or they are more than GitHub takes.
     """
-    known = declared.declared(config)
+    known = declared.read_declarations(config)
     chosen = list(known) if names is None else list(names)
     if unknown := sorted({*chosen} - {*known}):
         raise KbtoolsError(f"no toolchain `{unknown[0]}`; see: kbtools toolchain list")
@@ -75,7 +75,7 @@ def jobs(
         if not known[name].is_built:
             continue  # an interpreter of one machine
         like = expected(known[name], seen, config)
-        own = declared.made_for(config, name)
+        own = declared.dedicated_articles(config, name)
         ours = [one for one in articles if not own or one.id in own]
         for words, labels in config.ci.runners.items():
             if needs is not None and words not in needs:
@@ -92,7 +92,7 @@ def jobs(
 
 def _parts(
     name: str,
-    one: Declared,
+    one: Declaration,
     words: str,
     labels: tuple[str, ...],
     snippets: Sequence[Snippet],
@@ -148,7 +148,7 @@ def seen_toolchains(articles: Iterable[Article], config: Config) -> tuple[Toolch
     return tuple(sorted(found.values(), key=lambda one: not one.gpus))
 
 
-def expected(one: Declared, seen: Iterable[Toolchain], config: Config) -> Toolchain | None:
+def expected(one: Declaration, seen: Iterable[Toolchain], config: Config) -> Toolchain | None:
     """What an environment holds, by the evidence of one that was built alike; None: not known.
 
     A declaration names what it is about and the installer brings more: what came was recorded. Of

@@ -54,7 +54,7 @@ def bisect(
     snippet = bisection.chosen(one, article)
     like = bisection.model(base.config, package, like)
     versions = bisection.between(bisection.releases(package), first, last)
-    size = declared.declared(base.config)[like].size_gb
+    size = declared.read_declarations(base.config)[like].size_gb
     steps = len(versions) if every else min(len(versions), 2 + math.ceil(math.log2(len(versions))))
     click.echo(
         f"{snippet.name} on {package} {versions[0]} to {versions[-1]}: {len(versions)} releases,"

@@ -16,7 +16,7 @@ from kbtools.cli.group import TOOLCHAIN, config_of
 from kbtools.config import KbtoolsError
 
 if TYPE_CHECKING:
-    from kbtools.toolchains.installers import Tell
+    from kbtools.toolchains.installers import ProgressCallback
 
 GB = 10**9
 
@@ -31,13 +31,14 @@ def toolchain() -> None:
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
     """Lists the declared toolchains, and how they stand on this machine."""
-    from kbtools.toolchains import declared
+    from kbtools.toolchains import declared, environments
 
     base = config_of(ctx)
     rows = []
-    for name, one in declared.declared(base).items():
-        state = declared.state(base, name, one)
-        there = declared.built(declared.folder(base) / name) if one.is_built else None
+    home = environments.environments_folder(base)
+    for name, one in declared.read_declarations(base).items():
+        state = environments.state_of(base, name, one)
+        there = environments.read_build_record(home / name) if one.is_built else None
         rows.append((name, one, state, there))
     if as_json:
         whole = [
@@ -49,7 +50,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     width = max([len(name) for name, *_ in rows], default=0)
     colours = {"ready": "green", "stale": "yellow", "broken": "red"}
     for name, one, state, there in rows:
-        size = f"{there.size / GB:.2f} GB" if there else one.about.strip(" ()")
+        size = f"{there.size / GB:.2f} GB" if there else one.size_note.strip(" ()")
         line = (
             click.style(f"{name:<{width}}", bold=True),
             click.style(f"{state:<10}", fg=colours.get(state)),
@@ -83,7 +84,7 @@ def sync(
     from kbtools.toolchains import declared, sync
 
     base = config_of(ctx)
-    known = declared.declared(base)
+    known = declared.read_declarations(base)
     if everything:
         names = (*names, *(n for n, one in known.items() if one.is_built and n not in names))
     if not names:
@@ -113,7 +114,7 @@ def sync(
 
 
 @contextmanager
-def progress(name: str, gigabytes: float) -> Iterator[Tell]:
+def progress(name: str, gigabytes: float) -> Iterator[ProgressCallback]:
     """Shows a build as it goes: a live line on a terminal, a line for each step elsewhere."""
     about = f" of about {gigabytes:.2f}" if gigabytes else ""
     if not sys.stderr.isatty():
@@ -156,18 +157,18 @@ def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
     Without a name it also removes what killed syncs have left. In a folder that several checkouts
     share it then leaves whole environments alone: another checkout may declare them.
     """
-    from kbtools.toolchains import declared, sync
+    from kbtools.toolchains import declared, environments, sync
 
     base = config_of(ctx)
-    home = declared.folder(base)
-    known = declared.declared(base)
-    there = dict(sync.whole(home))
+    home = environments.environments_folder(base)
+    known = declared.read_declarations(base)
+    there = dict(sync.complete_environments(home))
     unknown = [name for name in names if name not in known and name not in there]
     if unknown:
         raise KbtoolsError(f"no toolchain `{unknown[0]}`, neither declared nor in {home}")
     undeclared = [name for name in there if name not in known]
-    left = [] if names else sync.leftovers(home)
-    if not names and os.environ.get(declared.FOLDER):
+    left = [] if names else sync.interrupted_builds(home)
+    if not names and os.environ.get(environments.FOLDER):
         for name in undeclared:
             click.echo(
                 f"{name}: not declared here, left alone; see: kbtools toolchain prune {name}"
@@ -177,7 +178,7 @@ def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
         freed = sync.prune(home, name)
         click.echo(f"removed {name}: {freed / GB:.2f} GB freed")
     for name in left:
-        freed = sync.prune(home, name, keep_whole=True)
+        freed = sync.prune(home, name, keep_complete=True)
         click.echo(f"removed what killed syncs of {name} left: {freed / GB:.2f} GB freed")
 
 
@@ -186,9 +187,9 @@ def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
 @click.pass_context
 def path(ctx: click.Context, name: str) -> None:
     """Prints the interpreter of the toolchain NAME, for use in scripts."""
-    from kbtools.toolchains import declared
+    from kbtools.toolchains import environments
 
-    click.echo(declared.find(config_of(ctx), name).python)
+    click.echo(environments.find_environment(config_of(ctx), name).python)
 
 
 @click.command(short_help="Show the toolchain, as evidence records it.")
@@ -198,12 +199,12 @@ def path(ctx: click.Context, name: str) -> None:
 def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
     """Shows what the toolchain is, as evidence would record it."""
     from kbtools.reports import text
-    from kbtools.toolchains import declared
+    from kbtools.toolchains import environments
 
-    where = declared.find(config_of(ctx), toolchain)
-    holds = declared.describe(where)
+    where = environments.find_environment(config_of(ctx), toolchain)
+    holds = environments.toolchain_of(where)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(holds)))
         return
-    for key, value in text.toolchain_rows(holds, where.python, declared.sandbox(where)):
+    for key, value in text.toolchain_rows(holds, where.python, environments.sandbox_states(where)):
         click.echo(f"{click.style(key, bold=True):<28} {value}")

@@ -130,7 +130,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
             toolchain = pool.describe(where)
             if len(toolchains) > 1 and not given["quiet"]:
                 click.echo(f"\n{where.title}: {toolchain.label}\n", err=to_stderr)
-            own = declared.made_for(base.config, where.name)
+            own = declared.dedicated_articles(base.config, where.name)
             tasks = [
                 task
                 for task in plan(chosen, toolchain, where.name, roles)

@@ -11,7 +11,7 @@ from packaging.version import Version
 from kbtools.articles.model import Article, Role, Snippet
 from kbtools.articles.signatures import recognises
 from kbtools.outcome import Outcome
-from kbtools.toolchains.affected import Missing, Undecided, is_affected, specifiers, within
+from kbtools.toolchains.affected import MissingVersion, UndecidedVersion, is_affected, range_holds
 from kbtools.toolchains.model import MACHINE, Toolchain
 
 Colour = Literal["green", "red", "grey"]
@@ -70,12 +70,12 @@ def expect(snippet: Snippet, toolchain: Toolchain, name: str | None = None) -> E
     if lacking:
         return Expectation("skip", lacking)
     affected = is_affected(snippet.affected, toolchain)
-    if isinstance(affected, Missing):
+    if isinstance(affected, MissingVersion):
         lacks = "not known here" if affected.name in MACHINE else "not installed"
         return Expectation("skip", f"{affected.name} is {lacks}")
     if snippet.role not in (Role.REPRO, Role.DEADEND):
         return Expectation("passes", f"a {snippet.role} passes everywhere")
-    if isinstance(affected, Undecided):
+    if isinstance(affected, UndecidedVersion):
         return Expectation("unknown", affected.reason)
     if affected:
         return Expectation("fails", f"this toolchain is affected: {claim(snippet)}")
@@ -105,7 +105,7 @@ def _lacking(snippet: Snippet, toolchain: Toolchain, name: str | None) -> str:
     if keys.sm:
         if toolchain.sm is None:
             return f"needs a GPU of compute capability {keys.sm}, none here"
-        if not within(specifiers(keys.sm), Version(toolchain.sm)):
+        if not range_holds(keys.sm, Version(toolchain.sm)):
             return f"needs a GPU of compute capability {keys.sm}, this one has {toolchain.sm}"
     return ""
 

@@ -36,16 +36,16 @@ class Verifiers:
 
     def toolchain(self, base: Config) -> Toolchain:
         """What the interpreter at hand holds, asked once for each knowledge base."""
-        from kbtools.toolchains import declared
+        from kbtools.toolchains import environments
 
         if base.root not in self._toolchain:
-            where = declared.find(base, None)
-            self._toolchain[base.root] = declared.describe(where)
+            where = environments.find_environment(base, None)
+            self._toolchain[base.root] = environments.toolchain_of(where)
         return self._toolchain[base.root]
 
     def of(self, item: SnippetItem) -> Verifier:
         """The verifier that an item runs on."""
-        from kbtools.toolchains import declared
+        from kbtools.toolchains import environments
         from kbtools.verification.machines import ThisMachine
         from kbtools.verification.verifier import RunOptions, Verifier
 
@@ -53,7 +53,7 @@ class Verifiers:
         if root not in self._verifiers:
             same = [i for i in item.session.items if isinstance(i, SnippetItem)]
             tasks = [i.task for i in same if i.base.root == root]
-            here = declared.find(item.base, None)
+            here = environments.find_environment(item.base, None)
             engine = partial(ThisMachine(item.base).engine, here)
             verifier = Verifier(item.base, tasks, RunOptions(rerun_remembered=True), engine)
             verifier.engine.__enter__()

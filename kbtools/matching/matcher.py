@@ -29,7 +29,7 @@ from kbtools.matching.rules import (
     WARNING,
 )
 from kbtools.matching.versions import as_toolchain, versions_of
-from kbtools.toolchains.affected import Missing, Undecided, is_affected
+from kbtools.toolchains.affected import MissingVersion, UndecidedVersion, is_affected
 from kbtools.toolchains.model import Toolchain
 
 _error, _warning, _code, _frame, _place_of = (
@@ -248,9 +248,9 @@ def _affected(entry: Entry, toolchain: Toolchain) -> tuple[Answer, str]:
         " and ".join(f"{name} {span}" for name, span in one.items()) for one in entry.affected
     )
     answer = is_affected(entry.affected, toolchain)
-    if isinstance(answer, Missing):
+    if isinstance(answer, MissingVersion):
         return "unknown", f"{claimed} is; the log shows no version of {answer.name}"
-    if isinstance(answer, Undecided):
+    if isinstance(answer, UndecidedVersion):
         return "unknown", f"{claimed} is; {answer.reason}"
     if not answer and any("gpus" in one for one in entry.affected):
         return "unknown", f"{claimed} is; a log does not show how many GPUs there are"

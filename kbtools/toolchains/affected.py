@@ -1,6 +1,11 @@
-"""Whether a claim about versions is about a toolchain."""
+"""Is a toolchain affected? Version ranges, compared with what a toolchain holds.
+
+`kbtools/site/assets/matching/affected.js` gives the same answers in the browser.
+"""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import msgspec
 from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
@@ -10,125 +15,161 @@ from kbtools.articles.model import ABSENT, Affected
 from kbtools.toolchains.model import MACHINE, Toolchain
 
 
-class Missing(msgspec.Struct, frozen=True):
-    """What an `affected` speaks of is not on the toolchain."""
+class MissingVersion(msgspec.Struct, frozen=True):
+    """The toolchain has no version for a name that `affected` mentions."""
 
     name: str
 
 
-class Undecided(msgspec.Struct, frozen=True):
-    """Whether an `affected` holds cannot be told."""
+class UndecidedVersion(msgspec.Struct, frozen=True):
+    """A version of the toolchain can be neither put into a range of `affected` nor kept out."""
 
     reason: str
 
 
-def within(specifiers: SpecifierSet, version: Version) -> bool | None:
-    """Whether a version lies in a range; None where a pre-release makes that a guess.
+class Clause(msgspec.Struct, frozen=True):
+    """One clause of a version range, as `>=2.2` in `>=2.2,<3.0`."""
 
-    Compared on the release, the local part stripped. A development or vendor pre-release whose
-    release is the very boundary of the range could be on either side of it: it was cut before
-    the release, with or without the change that the boundary speaks of. So could the build of a
-    commit (`3.3.0+git96316ce5`, as in PyTorch's nightlies), although PEP 440 calls it final.
-    """
-    release = Version(version.base_version)
-    answer: bool | None = True
-    for clause in specifiers:
-        if not (version.is_prerelease or _of_commit(version)):
-            holds: bool | None = clause.contains(version.public, prereleases=True)
-        elif _names_prerelease(clause):
-            on_boundary = release == Version(Version(_bound(clause)).base_version)
-            holds = clause.contains(version.public, prereleases=True)
-            holds = None if on_boundary and _undated(version) else holds
-        elif _on_boundary(clause, release):
-            holds = None
-        else:
-            holds = clause.contains(release.public, prereleases=True)
-        if holds is False:
-            return False
-        answer = answer if holds else None
-    return answer
+    specifier: Specifier
+
+    def answer(self, version: Version) -> bool | None:
+        """Whether a version satisfies the clause; None if that would be a guess.
+
+        A pre-release is built before its release, with or without the change that a bound refers
+        to. So is the build of a commit (`3.3.0+git96316ce5`, as in PyTorch's nightlies), although
+        PEP 440 calls it final. Local parts are ignored. The first row that applies decides:
+
+        | version                       | clause                              | answer            |
+        | ----------------------------- | ----------------------------------- | ----------------- |
+        | a release                     | any                                 | PEP 440           |
+        | undated, release of the bound | bound is a pre-release (`<2.8rc1`)  | None              |
+        | any other                     | bound is a pre-release              | PEP 440           |
+        | its release is a boundary     | bound is a release (`<2.8`)         | None              |
+        | any other                     | bound is a release                  | PEP 440, release  |
+        """
+        release = Version(version.base_version)
+        if not (version.is_prerelease or _is_of_commit(version)):
+            return self.specifier.contains(version.public, prereleases=True)
+        if self.bound.is_prerelease:
+            if _is_undated(version) and release == Version(self.bound.base_version):
+                return None
+            return self.specifier.contains(version.public, prereleases=True)
+        if release in self.boundaries:
+            return None
+        return self.specifier.contains(release.public, prereleases=True)
+
+    @property
+    def bound(self) -> Version:
+        """The version that the clause names; `2.7` for `==2.7.*`."""
+        return Version(self.specifier.version.removesuffix(".*"))
+
+    @property
+    def boundaries(self) -> tuple[Version, ...]:
+        """The releases at which the answer changes: both ends for `==2.7.*` and for `~=2.7`."""
+        bound, operator = self.bound, self.specifier.operator
+        if not (self.specifier.version.endswith(".*") or operator == "~="):
+            return (bound,)
+        prefix = bound.release[:-1] if operator == "~=" else bound.release
+        following = (*prefix[:-1], prefix[-1] + 1)
+        return bound, Version(".".join(map(str, following)))
 
 
-def _bound(clause: Specifier) -> str:
-    return clause.version.removesuffix(".*")
-
-
-def _names_prerelease(clause: Specifier) -> bool:
-    return Version(_bound(clause)).is_prerelease
-
-
-def _undated(version: Version) -> bool:
+def _is_undated(version: Version) -> bool:
     """A build from source, by a vendor or of a commit: `a0`, `dev0` and `+git…` are no dates."""
     if version.local is None:
         return False
-    return version.pre == ("a", 0) or version.dev == 0 or _of_commit(version)
+    return version.pre == ("a", 0) or version.dev == 0 or _is_of_commit(version)
 
 
-def _of_commit(version: Version) -> bool:
+def _is_of_commit(version: Version) -> bool:
     return (version.local or "").startswith("git")
 
 
-def _on_boundary(clause: Specifier, release: Version) -> bool:
-    bound = Version(_bound(clause))
-    if clause.version.endswith(".*") or clause.operator == "~=":
-        stem = bound.release if clause.operator != "~=" else bound.release[:-1]
-        after = Version(".".join(map(str, (*stem[:-1], stem[-1] + 1))))
-        return release in (bound, after)
-    return release == bound
-
-
-def specifiers(text: str) -> SpecifierSet:
+def parse_range(text: str) -> SpecifierSet:
     """A PEP 440 range, as in `>=2.2,<3.0`.
 
     Raises:
-        ValueError: it is none, or one that cannot be compared on the release.
+        ValueError: it is not a range, or a clause of it cannot be compared with releases.
     """
     try:
-        found = SpecifierSet(text)
+        specifiers = SpecifierSet(text)
     except InvalidSpecifier as error:
         raise ValueError(str(error)) from error
-    for clause in found:
-        if clause.operator == "===" or "+" in clause.version:
-            raise ValueError(f"`{clause}`: compared is the release, no text and no local part")
-    return found
+    for clause in specifiers:
+        if clause.operator == "===":
+            raise ValueError(f"`{clause}`: ranges compare release versions; use `==`")
+        if "+" in clause.version:
+            local = clause.version.partition("+")[2]
+            raise ValueError(f"`{clause}`: ranges compare release versions; drop `+{local}`")
+    return specifiers
 
 
-def is_affected(affected: Affected, toolchain: Toolchain) -> bool | Missing | Undecided:
+@lru_cache(10_000)
+def clauses_of(text: str) -> tuple[Clause, ...]:
+    """The clauses of a range. Cached: one article's range is asked of every toolchain.
+
+    Raises:
+        ValueError: it is not a range.
+    """
+    return tuple(Clause(specifier) for specifier in parse_range(text))
+
+
+def range_holds(text: str, version: Version) -> bool | None:
+    """Whether a version lies in a range; None if a pre-release makes that a guess.
+
+    One clause that excludes the version decides, whatever the others leave open.
+
+    Raises:
+        ValueError: the text is not a range.
+    """
+    answers = [clause.answer(version) for clause in clauses_of(text)]
+    if False in answers:
+        return False
+    return None if None in answers else True
+
+
+def is_affected(
+    affected: Affected, toolchain: Toolchain
+) -> bool | MissingVersion | UndecidedVersion:
     """Whether any alternative of `affected` holds on a toolchain."""
-    missing: Missing | None = None
-    undecided: Undecided | None = None
+    missing: MissingVersion | None = None
+    undecided: UndecidedVersion | None = None
     for alternative in affected:
         answer = _alternative(alternative, toolchain)
         if answer is True:
             return True
-        if isinstance(answer, Missing):
+        if isinstance(answer, MissingVersion):
             missing = missing or answer
-        elif isinstance(answer, Undecided):
+        elif isinstance(answer, UndecidedVersion):
             undecided = undecided or answer
     return undecided or missing or False
 
 
-def _alternative(alternative: dict[str, str], toolchain: Toolchain) -> bool | Missing | Undecided:
+def _alternative(
+    alternative: dict[str, str], toolchain: Toolchain
+) -> bool | MissingVersion | UndecidedVersion:
     answers = [_condition(name, text, toolchain) for name, text in alternative.items()]
     for answer in answers:
-        # without a package that it speaks of a snippet cannot be run, whatever the rest says
-        if isinstance(answer, Missing) and answer.name not in MACHINE:
+        # a snippet about a package cannot be run without it, whatever the other conditions say
+        if isinstance(answer, MissingVersion) and answer.name not in MACHINE:
             return answer
     if False in answers:
         return False
     return next((answer for answer in answers if answer is not True), True)
 
 
-def _condition(name: str, text: str, toolchain: Toolchain) -> bool | Missing | Undecided:
-    found = toolchain.version(name)
+def _condition(
+    name: str, text: str, toolchain: Toolchain
+) -> bool | MissingVersion | UndecidedVersion:
+    version = toolchain.version(name)
     if text == ABSENT:
-        return found is None
-    if found is None:
-        return Missing(name)
+        return version is None
+    if version is None:
+        return MissingVersion(name)
     try:
-        answer = within(specifiers(text), Version(found))
+        answer = range_holds(text, Version(version))
     except InvalidVersion:
-        return Undecided(f"{name} {found} is not a version that compares")
+        return UndecidedVersion(f"{name} {version} is not a PEP 440 version")
     if answer is None:
-        return Undecided(f"{name} {found} is a pre-release on the boundary of {text}")
+        return UndecidedVersion(f"{name} {version} is a pre-release on the boundary of {text}")
     return answer

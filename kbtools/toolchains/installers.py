@@ -18,10 +18,10 @@ from pathlib import Path
 import msgspec
 
 from kbtools.config import KbtoolsError
-from kbtools.toolchains.declared import VERSION, Declared
+from kbtools.toolchains.declared import VERSION, Declaration
 from kbtools.toolchains.hardlinks import size_of
 
-Tell = Callable[[str, int | None], None]
+ProgressCallback = Callable[[str, int | None], None]
 """Takes what is being done, and how many bytes the environment has so far; None: a remark."""
 
 TICK = 0.5
@@ -34,7 +34,7 @@ NOT_INHERITED = (
 """Variables that would send packages elsewhere. All others count: mirrors, proxies, caches."""
 
 
-class Failed(Exception):
+class BuildFailed(Exception):
     """An environment cannot be built as declared."""
 
     def __init__(self, why: str, log: Path | None = None) -> None:
@@ -42,7 +42,7 @@ class Failed(Exception):
         self.log = log
 
 
-class DiskFull(Failed):
+class DiskFull(BuildFailed):
     """An environment cannot be built for want of room, by whatever installer."""
 
 
@@ -56,17 +56,17 @@ class Installer(msgspec.Struct, frozen=True):
     install: tuple[str, ...]
     """Command that installs; `@PYTHON@` stands for the environment's interpreter."""
 
-    def build(self, place: Path, one: Declared, tell: Tell, lock: int) -> None:
+    def build(self, place: Path, one: Declaration, tell: ProgressCallback, lock: int) -> None:
         """Makes the environment and installs what is declared.
 
         Its temporary folder is in the environment meanwhile: so that what is downloaded counts,
         and what a killed installer leaves is found.
 
         Raises:
-            Failed: something cannot be installed.
+            BuildFailed: something cannot be installed.
             DiskFull: there is no room for it.
         """
-        run = Watched(place, tell, lock)
+        run = InstallerProcess(place, tell, lock)
         tell(f"making an environment with {self.name}", 0)
         run([*self.create, str(place)])
         temporary = place / "tmp"
@@ -157,10 +157,10 @@ def _said(command: Sequence[str]) -> str:
     return " ".join(done.stdout.split()[:2])
 
 
-class Watched:
+class InstallerProcess:
     """Runs installers in a folder, telling what they do and how much there is already."""
 
-    def __init__(self, place: Path, tell: Tell, lock: int) -> None:
+    def __init__(self, place: Path, tell: ProgressCallback, lock: int) -> None:
         self.place, self.tell, self.lock = place, tell, lock
         self._size, self._next = 0, 0.0
 
@@ -168,7 +168,7 @@ class Watched:
         """Runs a command to its end; whatever interrupts us ends it and its children, too.
 
         Raises:
-            Failed: it failed.
+            BuildFailed: it failed.
             DiskFull: it failed for want of room.
         """
         env = {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
@@ -191,7 +191,7 @@ class Watched:
             for line in _lines(process):
                 if line:
                     lines.append(line)
-                    doing = step(line) or doing
+                    doing = progress_of(line) or doing
                 if doing:
                     self.tell(doing, self._measured())
             code = process.wait()
@@ -206,7 +206,7 @@ class Watched:
                 raise DiskFull("the disk is full")
             log = self.place.parent / "log"
             log.write_text(output, "utf-8")
-            raise Failed(reason(lines) or f"it ended with {code}", log)
+            raise BuildFailed(error_summary(lines) or f"it ended with {code}", log)
 
     def _measured(self) -> int:
         """Bytes in the folder, counted anew when that has become cheap beside the time passed."""
@@ -236,7 +236,7 @@ def _lines(process: subprocess.Popen[bytes]) -> Iterator[str]:
                 return
 
 
-def step(line: str) -> str:
+def progress_of(line: str) -> str:
     """What an installer is doing now, if a line of its output says so."""
     text = line.strip()
     known = r"(Collecting|Downloading|Using cached|Building|Preparing|Installing|Processing|"
@@ -246,7 +246,7 @@ def step(line: str) -> str:
     return text if len(text) <= 100 else text[:99] + "…"
 
 
-def reason(lines: Sequence[str]) -> str:
+def error_summary(lines: Sequence[str]) -> str:
     """The one line of an installer's output that says why it failed."""
     ends = [i for i, line in enumerate(lines) if "[end of output]" in line]
     if ends:  # of a package's own build, which pip quotes

@@ -26,10 +26,17 @@ from packaging.utils import canonicalize_name
 
 from kbtools.config import Config, KbtoolsError
 from kbtools.running.environment import base_environment
-from kbtools.toolchains import declared
-from kbtools.toolchains.declared import FILE, Built, Declared
+from kbtools.toolchains import declared, environments
+from kbtools.toolchains.declared import FILE, Declaration
+from kbtools.toolchains.environments import BuildRecord
 from kbtools.toolchains.hardlinks import share, size_of
-from kbtools.toolchains.installers import DiskFull, Failed, Installer, Tell, installers
+from kbtools.toolchains.installers import (
+    BuildFailed,
+    DiskFull,
+    Installer,
+    ProgressCallback,
+    installers,
+)
 from kbtools.toolchains.model import describe
 
 GB = 10**9
@@ -38,7 +45,9 @@ MARGIN = 2
 pip's cache: about half of that each."""
 
 
-def sync(config: Config, name: str, tell: Tell, installer: str | None = None) -> tuple[Built, bool]:
+def sync(
+    config: Config, name: str, tell: ProgressCallback, installer: str | None = None
+) -> tuple[BuildRecord, bool]:
     """Makes an environment what its declaration says; whether there was anything to do.
 
     `installer` is `uv` or `pip`; by default uv where there is one, and pip where uv fails.
@@ -48,13 +57,13 @@ def sync(config: Config, name: str, tell: Tell, installer: str | None = None) ->
             the environment that there was, if any, is as it was.
     """
     one = declaration(config, name)
-    home = declared.folder(config)
+    home = environments.environments_folder(config)
     try:
-        with locked(
+        with build_lock(
             home, name, lambda: tell("another sync of it is at work: waiting", None)
         ) as lock:
-            there = declared.built(home / name)
-            if there and declared.state(config, name, one) == "ready":
+            there = environments.read_build_record(home / name)
+            if there and environments.state_of(config, name, one) == "ready":
                 return there, False
             if (home / name).exists() and not (home / name).is_symlink():
                 raise KbtoolsError(f"{home / name} is in the way: it was not made by kbtools")
@@ -66,31 +75,31 @@ def sync(config: Config, name: str, tell: Tell, installer: str | None = None) ->
         free = shutil.disk_usage(home).free / GB
         raise KbtoolsError(
             f"toolchain {name}: the disk is full ({home}: {free:.1f} GB free, it takes"
-            f"{one.about or ' more'}); nothing of it was left there"
+            f"{one.size_note or ' more'}); nothing of it was left there"
         ) from error
-    except Failed as error:
+    except BuildFailed as error:
         more = f"\n(all that the installer printed: {error.log})" if error.log else ""
         raise KbtoolsError(f"toolchain {name}: {error}{more}") from error
     except OSError as error:
         raise KbtoolsError(f"toolchain {name}: {error}") from error
 
 
-def declaration(config: Config, name: str) -> Declared:
+def declaration(config: Config, name: str) -> Declaration:
     """What `toolchains.toml` says of an environment that is built.
 
     Raises:
         KbtoolsError: nothing, or it names an interpreter that is not ours to touch.
     """
-    one = declared.known(config, name)
+    one = declared.find_declaration(config, name)
     if one is None:
-        names = ", ".join(declared.declared(config)) or "none"
+        names = ", ".join(declared.read_declarations(config)) or "none"
         raise KbtoolsError(f"no toolchain `{name}` in {FILE} ({names})")
     if not one.is_built:
         raise KbtoolsError(f"toolchain {name} is an interpreter of yours: {one.python}")
     return one
 
 
-def refuse_small_disk(home: Path, name: str, one: Declared) -> None:
+def refuse_small_disk(home: Path, name: str, one: Declaration) -> None:
     """Stops a build that would not fit before anything is fetched.
 
     Raises:
@@ -99,27 +108,32 @@ def refuse_small_disk(home: Path, name: str, one: Declared) -> None:
     free, need = shutil.disk_usage(home).free, one.size_gb * MARGIN * GB
     if free < need:
         raise KbtoolsError(
-            f"toolchain {name}{one.about} takes about {need / GB:.1f} GB while it is built, and "
-            f"{home} has {free / GB:.1f} GB free; make room (kbtools toolchain prune), or name a "
-            f"folder on a larger disk in {declared.FOLDER}"
+            f"toolchain {name}{one.size_note} takes about {need / GB:.1f} GB while it is built, "
+            f"and {home} has {free / GB:.1f} GB free; make room (kbtools toolchain prune), or name "
+            f"a folder on a larger disk in {environments.FOLDER}"
         )
 
 
 def _replace(
-    home: Path, name: str, one: Declared, tools: list[Installer], tell: Tell, lock: int
-) -> Built:
+    home: Path,
+    name: str,
+    one: Declaration,
+    tools: list[Installer],
+    tell: ProgressCallback,
+    lock: int,
+) -> BuildRecord:
     """Builds the environment anew and puts it in the place of the one there was."""
     started = time.monotonic()
     place = home / ".builds" / name / f"env-{secrets.token_hex(4)}"
     try:
         tool = _install(place, one, tools, tell, lock)
-        expose(place, one)
-        check(place, one)
+        expose_programs(place, one)
+        check_installed(place, one)
         tell("looking for files that other environments have, too", size_of(place))
-        others = [other for label, other in whole(home) if label != name]
+        others = [other for label, other in complete_environments(home) if label != name]
         saved = share(place, others)
-        done = Built(one.recipe, tool.name, size_of(place), saved, time.monotonic() - started)
-        (place / Built.FILE).write_bytes(msgspec.json.encode(done) + b"\n")
+        done = BuildRecord(one.recipe, tool.name, size_of(place), saved, time.monotonic() - started)
+        (place / BuildRecord.FILE).write_bytes(msgspec.json.encode(done) + b"\n")
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -131,7 +145,7 @@ def _replace(
 
 
 def _install(
-    place: Path, one: Declared, tools: list[Installer], tell: Tell, lock: int
+    place: Path, one: Declaration, tools: list[Installer], tell: ProgressCallback, lock: int
 ) -> Installer:
     """Installs with the first of these that can; which one that was."""
     for tool in tools:
@@ -140,7 +154,7 @@ def _install(
             tool.build(place, one, tell, lock)
         except DiskFull:
             raise
-        except Failed as error:
+        except BuildFailed as error:
             if tool is tools[-1]:
                 raise
             tell(f"{tool.name}: {error}. Trying {tools[-1].name}", None)
@@ -150,24 +164,24 @@ def _install(
     return tool
 
 
-def expose(place: Path, one: Declared) -> None:
+def expose_programs(place: Path, one: Declaration) -> None:
     """Puts programs of installed packages on the environment's PATH, and makes its links.
 
     A program is started by a script of its name: nvcc, for one, looks for its parts beside the
     path that it was called by, and would not find them beside a link.
 
     Raises:
-        Failed: a declared folder is not there.
+        BuildFailed: a declared folder is not there.
     """
     [packages] = place.glob("lib/python3*/site-packages")
     for link, target in one.links.items():
         (packages / link).parent.mkdir(parents=True, exist_ok=True)
         (packages / link).symlink_to(target)
         if not (packages / link).exists():
-            raise Failed(f"`{link}` would point to nothing: {target}")
+            raise BuildFailed(f"`{link}` would point to nothing: {target}")
     for folder in one.path:
         if not (packages / folder).is_dir():
-            raise Failed(f"none of its packages has a folder `{folder}`")
+            raise BuildFailed(f"none of its packages has a folder `{folder}`")
         for program in sorted((packages / folder).iterdir()):
             script = place / "bin" / program.name
             if program.is_file() and os.access(program, os.X_OK) and not script.exists():
@@ -175,17 +189,17 @@ def expose(place: Path, one: Declared) -> None:
                 script.chmod(0o755)
 
 
-def check(place: Path, one: Declared) -> None:
+def check_installed(place: Path, one: Declaration) -> None:
     """Runs the interpreter and looks for everything that was asked for.
 
     Raises:
-        Failed: something is not there, or not as asked for.
+        BuildFailed: something is not there, or not as asked for.
     """
     python = str(place / "bin" / "python")
     try:
         there = describe(python, (), base_environment(python))
     except KbtoolsError as error:
-        raise Failed(str(error)) from error
+        raise BuildFailed(str(error)) from error
     version = {"python_version": ".".join(there.python.split(".")[:2])}
     for text in (*one.before, *one.packages):
         wanted = Requirement(text)
@@ -193,34 +207,34 @@ def check(place: Path, one: Declared) -> None:
             continue
         found = there.packages.get(canonicalize_name(wanted.name))
         if found is None:
-            raise Failed(f"`{text}` was installed, and is not there")
+            raise BuildFailed(f"`{text}` was installed, and is not there")
         if not wanted.specifier.contains(found, prereleases=True):
-            raise Failed(f"`{text}` was asked for, and {found} is there")
+            raise BuildFailed(f"`{text}` was asked for, and {found} is there")
 
 
-def whole(home: Path) -> Iterator[tuple[str, Path]]:
+def complete_environments(home: Path) -> Iterator[tuple[str, Path]]:
     """The whole environments of a folder: name, and the build that it is a link to."""
     for link in sorted(home.glob("[!.]*")):
-        if link.is_symlink() and declared.built(link):
+        if link.is_symlink() and environments.read_build_record(link):
             yield link.name, link.resolve()
 
 
-def leftovers(home: Path) -> list[str]:
+def interrupted_builds(home: Path) -> list[str]:
     """Names of which a killed sync has left something, or a sync that is at work has it yet."""
     places = sorted((home / ".builds").glob("*/env-*"))
-    whole_ones = {build for _, build in whole(home)}
+    whole_ones = {build for _, build in complete_environments(home)}
     return list(dict.fromkeys(p.parent.name for p in places if p.resolve() not in whole_ones))
 
 
-def prune(home: Path, name: str, *, keep_whole: bool = False) -> int:
+def prune(home: Path, name: str, *, keep_complete: bool = False) -> int:
     """Removes an environment, and what killed syncs of it left; the bytes freed.
 
     Raises:
         KbtoolsError: a sync of it is at work, or it cannot be removed.
     """
     try:
-        with locked(home, name, None):
-            if not keep_whole:
+        with build_lock(home, name, None):
+            if not keep_complete:
                 (home / name).unlink(missing_ok=True)
             return remove_leftovers(home, name)
     except BlockingIOError as error:
@@ -243,7 +257,7 @@ def remove_leftovers(home: Path, name: str) -> int:
 
 
 @contextmanager
-def locked(home: Path, name: str, wait: Callable[[], None] | None) -> Iterator[int]:
+def build_lock(home: Path, name: str, wait: Callable[[], None] | None) -> Iterator[int]:
     """Holds what one sync of a name at a time may hold; the descriptor of the lock.
 
     An installer inherits the descriptor: should kbtools be killed, the lock is held until the

@@ -16,8 +16,8 @@ from packaging.version import Version
 from kbtools.articles.model import Article, Role, Snippet
 from kbtools.config import Config, KbtoolsError
 from kbtools.evidence.verdicts import expect, fails_as_documented
-from kbtools.toolchains import declared, sync
-from kbtools.toolchains.installers import Tell
+from kbtools.toolchains import declared, environments, sync
+from kbtools.toolchains.installers import ProgressCallback
 from kbtools.verification.machines import ThisMachine
 from kbtools.verification.verifier import RunOptions, Task, Verifier
 
@@ -130,8 +130,8 @@ def model(config: Config, package: str, like: str | None) -> str:
     Raises:
         KbtoolsError: there is none.
     """
-    tables = declared.declared(config)
-    able = [name for name, one in tables.items() if package in declared.pinned(one)]
+    tables = declared.read_declarations(config)
+    able = [name for name, one in tables.items() if package in declared.pinned_packages(one)]
     if like is not None and like not in able:
         raise KbtoolsError(f"no toolchain `{like}` that pins {package}; there are: {able}")
     if not able:
@@ -155,15 +155,21 @@ def chosen(article: Article, word: str) -> Snippet:
 
 
 def attempt(
-    config: Config, article: Article, snippet: Snippet, name: str, *, keep: bool, tell: Tell
+    config: Config,
+    article: Article,
+    snippet: Snippet,
+    name: str,
+    *,
+    keep: bool,
+    tell: ProgressCallback,
 ) -> Step:
     """Builds the toolchain of that name, runs the snippet there, records what it did."""
     version = name.rpartition("==")[2]
-    was_there = (declared.folder(config) / name).exists()
+    was_there = (environments.environments_folder(config) / name).exists()
     try:
         sync.sync(config, name, tell)
-        where = declared.find(config, name)
-        toolchain = declared.describe(where)
+        where = environments.find_environment(config, name)
+        toolchain = environments.toolchain_of(where)
         expected = expect(snippet, toolchain, name)
         task = Task(article, snippet, toolchain, expected)
         options = RunOptions(jobs=1, record=True)
@@ -173,7 +179,7 @@ def attempt(
         return Step(version, "neither", str(error).splitlines()[0], None)
     finally:
         if not (keep or was_there):
-            sync.prune(declared.folder(config), name)
+            sync.prune(environments.environments_folder(config), name)
     if result.outcome is None or result.verdict.name == "inconclusive":
         return Step(version, "neither", result.verdict.reason, None)
     agrees = result.verdict.colour == "green"

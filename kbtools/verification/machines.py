@@ -17,8 +17,8 @@ from kbtools.outcome import Outcome
 from kbtools.running import Executor, Run, Slots
 from kbtools.running.controls import health_problem
 from kbtools.running.executor import Sandbox
-from kbtools.toolchains import declared
-from kbtools.toolchains.declared import Environment
+from kbtools.toolchains import environments
+from kbtools.toolchains.environments import Environment
 from kbtools.toolchains.model import Toolchain
 
 OnStart = Callable[[tuple[int, ...]], None]
@@ -157,11 +157,11 @@ class ThisMachine:
 
     def toolchains(self, selection: str | None) -> tuple[Sequence[Environment], Sequence[str]]:
         """The environments that `--toolchain` names, and the declared ones that are not built."""
-        return declared.several(self.config, selection)
+        return environments.select_environments(self.config, selection)
 
     def describe(self, environment: Environment) -> Toolchain:
         """Reads a toolchain off its interpreter."""
-        return declared.describe(environment)
+        return environments.toolchain_of(environment)
 
     def engine(self, environment: Environment, request: EngineRequest) -> Engine:
         """An executor."""

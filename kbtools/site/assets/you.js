@@ -1,6 +1,6 @@
 // "Is this you?": versions, pasted or picked, against the claim of an article. Nothing is sent.
 
-import { isAffected, isEmpty, parse, versionOf } from "./matching/affected.js";
+import { isAffected, isEmpty, parseToolchain, versionOf } from "./matching/affected.js";
 import { fill, make } from "./dom.js";
 
 const KEPT = "kb-toolchain";
@@ -41,7 +41,7 @@ export function mount(box) {
   };
 
   const pasted = () => {
-    const toolchain = parse(area.value);
+    const toolchain = parseToolchain(area.value);
     if (toolchain.gpus)
       for (const one of toolchain.gpus) if (one && !one.sm) one.sm = gpus[one.name] || null;
     if (isEmpty(toolchain)) {

@@ -17,8 +17,8 @@ from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 import kbtools
 from kbtools.config import Config, KbtoolsError
-from kbtools.toolchains import declared
-from kbtools.toolchains.declared import Environment
+from kbtools.toolchains import declared, environments
+from kbtools.toolchains.environments import Environment
 from kbtools.toolchains.model import Toolchain
 from kbtools.verification.machines import Engine, EngineRequest
 from kbtools.verification.ray.worker import Order, describe
@@ -110,7 +110,7 @@ class RayPool:
         """Each toolchain that `--toolchain` names, on each kind of GPU that the cluster has."""
         resources = ray.cluster_resources()
         kinds = sorted(name.removeprefix(KIND) for name in resources if name.startswith(KIND))
-        known = declared.declared(self.config)
+        known = declared.read_declarations(self.config)
         places = [
             RayToolchain(
                 *(self.config, "", word if word in known else None),
@@ -156,7 +156,7 @@ class RayPool:
     def _order(self, environment: RayToolchain) -> Order:
         file = self.config.root / declared.FILE
         text = file.read_text("utf-8") if file.is_file() else ""
-        return Order(self.config, environment.word, text, os.environ.get(declared.FOLDER))
+        return Order(self.config, environment.word, text, os.environ.get(environments.FOLDER))
 
     def _resources(self, environment: RayToolchain) -> dict[str, float]:
         asked = [f"{KIND}{environment.kind}"] if environment.kind else []

@@ -13,8 +13,8 @@ from kbtools.config import Config
 from kbtools.outcome import Outcome
 from kbtools.running import Executor, Run
 from kbtools.running.controls import health_problem
-from kbtools.toolchains import declared as environments
-from kbtools.toolchains.declared import Environment
+from kbtools.toolchains import declared, environments
+from kbtools.toolchains.environments import Environment
 from kbtools.toolchains.model import Toolchain
 from kbtools.verification.machines import EngineRequest
 
@@ -47,22 +47,24 @@ def found(order: Order) -> Environment:
     """
     if order.folder:
         os.environ.setdefault(environments.FOLDER, order.folder)
-    config, file = order.config, order.config.root / environments.FILE
+    config, file = order.config, order.config.root / declared.FILE
     try:
         same = file.read_text("utf-8") == order.declared
     except OSError:
         same = not order.declared
     if same:  # the same machine, or a file system that all share
-        return environments.find(config, order.word)
+        return environments.find_environment(config, order.word)
     with tempfile.TemporaryDirectory(prefix="kbtools-") as root:
-        (Path(root) / environments.FILE).write_text(order.declared, "utf-8")
-        found = environments.find(msgspec.structs.replace(config, root=Path(root)), order.word)
+        (Path(root) / declared.FILE).write_text(order.declared, "utf-8")
+        found = environments.find_environment(
+            msgspec.structs.replace(config, root=Path(root)), order.word
+        )
     return Environment(config, found.python, found.name)
 
 
 def describe(order: Order) -> Toolchain:
     """What the environment on this machine holds."""
-    return environments.describe(found(order))
+    return environments.toolchain_of(found(order))
 
 
 class Worker:
@@ -87,7 +89,7 @@ class Worker:
             sandbox=self.request.sandbox,
         ).__enter__()
         node = ray.get_runtime_context().get_node_id()
-        return Ready(environments.describe(place), node, self.gpus)
+        return Ready(environments.toolchain_of(place), node, self.gpus)
 
     def run(self, run: Run) -> Outcome:
         """Runs one snippet."""
