@@ -11,6 +11,7 @@ from filelock import FileLock
 
 from kbtools.articles.model import Snippet
 from kbtools.config import KbtoolsError
+from kbtools.evidence.decoded import DecodedFiles
 from kbtools.files import write_whole
 from kbtools.outcome import Isolation, Outcome
 from kbtools.toolchains.model import Toolchain
@@ -66,23 +67,24 @@ def file_of(folder: Path, article: str) -> Path:
 
 
 def read(folder: Path, article: str) -> tuple[Row, ...]:
-    """The rows of an article, none where there is no file.
+    """The rows of an article; none if there is no file.
+
+    A file is decoded once, and again when it has changed.
 
     Raises:
-        EvidenceError: a line is not a row.
+        EvidenceError: the file cannot be read, or a line is not a row.
     """
     file = file_of(folder, article)
     try:
-        content = file.read_bytes()
+        return _decoded.rows(file)
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise EvidenceError(f"{file}: {error}") from error
-    return decode(content, str(file))
 
 
 def decode(content: bytes, file: str) -> tuple[Row, ...]:
-    """The rows that a file holds; `file` is its name in messages.
+    """The rows in the content of a file; `file` is its name in messages.
 
     Raises:
         EvidenceError: a line is not a row.
@@ -94,6 +96,9 @@ def decode(content: bytes, file: str) -> tuple[Row, ...]:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise EvidenceError(f"{file}:{number}: not a row of evidence: {error}") from error
     return tuple(rows)
+
+
+_decoded = DecodedFiles(decode)
 
 
 def of_snippet(rows: tuple[Row, ...], snippet: Snippet) -> tuple[Row, ...]:
@@ -121,11 +126,11 @@ def record(folder: Path, article: str, row: Row, locks: Path) -> None:
     locks.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{folder.name}-{article}.lock"):
-        kept = {old.key: old for old in read(folder, article)}
-        if row.key in kept and _newer(kept[row.key], row):
+        rows = {older.key: older for older in read(folder, article)}
+        if row.key in rows and not _supersedes(row, rows[row.key]):
             return
-        kept[row.key] = row
-        _write(file_of(folder, article), kept.values())
+        rows[row.key] = row
+        _write(file_of(folder, article), rows.values())
 
 
 def prune(folder: Path, article: str, digests: Collection[str], locks: Path) -> tuple[Row, ...]:
@@ -149,6 +154,9 @@ def _write(file: Path, rows: Iterable[Row]) -> None:
     write_whole(file, b"".join(msgspec.json.encode(row) + b"\n" for row in ordered))
 
 
-def _newer(one: Row, other: Row) -> bool:
-    """Whether a row counts before another of its key: of two of one second, whatever the order."""
-    return (one.when, msgspec.json.encode(one)) > (other.when, msgspec.json.encode(other))
+def _supersedes(row: Row, older: Row) -> bool:
+    """Whether a row is kept instead of another with its key.
+
+    Rows of the same second are ordered by content, so that merging in any order gives one file.
+    """
+    return (row.when, msgspec.json.encode(row)) >= (older.when, msgspec.json.encode(older))
