@@ -6,17 +6,38 @@ import datetime
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+from prometheus_client import generate_latest
+from prometheus_client.core import GaugeMetricFamily
+
 from kbtools.articles.model import Article
 from kbtools.config import Config
-from kbtools.evidence import store
-from kbtools.evidence.state import state_of
+from kbtools.evidence.state import observations, state_from
 from kbtools.evidence.verdicts import VerdictName
 from kbtools.verification.verifier import ToolchainRun
 
-WORDS = ("contradicted", "reproduced", "resolved", "holds", "not run", "retired")
-"""Every state of an article: one of which there is none counts 0, and is not missing."""
+STATES = ("contradicted", "reproduced", "resolved", "holds", "not run", "retired")
+"""Every state of an article; a state without articles is exported as 0, not left out."""
 
-Sample = tuple[dict[str, str], float]
+
+class _Standing(msgspec.Struct, frozen=True):
+    """How an article stands by the evidence that is recorded of it."""
+
+    article: str
+    state: str
+    newest: float | None
+    """Seconds since 1970 of the newest row that counts; None if none does."""
+
+
+class _Metrics:
+    """A collector without a registry, so that no metric of this process is exported."""
+
+    def __init__(self, families: Iterable[GaugeMetricFamily]) -> None:
+        self.families = tuple(families)
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """The families, as `generate_latest` asks for them."""
+        return self.families
 
 
 def as_prometheus(
@@ -25,74 +46,79 @@ def as_prometheus(
     config: Config,
     now: datetime.datetime,
 ) -> bytes:
-    """What the runs came to, and how the articles stand by all evidence that is recorded."""
-    known = tuple(articles)
-    states = {one.id: state_of(one, config).word for one in known}
-    newest = {}
-    for one in known:
-        digests = {snippet.digest for snippet in one.snippets}
-        rows = store.read(config.evidence, one.id)
-        if seen := [row.when.timestamp() for row in rows if row.code in digests]:
-            newest[one.id] = max(seen)
-    count = Counter(states.values())
-    families = (
-        _family(
-            "kbtools_verify_snippets",
-            "Snippets of the last run by verdict.",
-            (({**_of(run), "verdict": name}, n) for run in runs for name, n in _verdicts(run)),
-        ),
-        _family(
-            "kbtools_verify_duration_seconds",
-            "Wall time of the last run.",
-            ((_of(run), run.seconds) for run in runs),
-        ),
-        _family(
-            "kbtools_verify_last_run_timestamp_seconds",
-            "When the last run ended.",
-            [({}, now.timestamp())],
-        ),
-        _family(
-            "kbtools_articles",
-            "Articles by the state that follows from recorded evidence.",
-            (({"state": word}, count[word]) for word in WORDS),
-        ),
-        _family(
-            "kbtools_article_contradicted",
-            "Whether recorded evidence contradicts a claim of the article.",
-            (({"article": one.id}, states[one.id] == "contradicted") for one in known),
-        ),
-        _family(
-            "kbtools_article_evidence_timestamp_seconds",
-            "When the newest evidence of the article was seen; no sample where there is none.",
-            (({"article": article}, when) for article, when in newest.items()),
-        ),
-        _family(
-            "kbtools_evidence_timestamp_seconds",
-            "When the newest of all evidence was seen.",
-            [({}, max(newest.values()))] if newest else [],
-        ),
+    """Metrics of the last run, and of the articles by all recorded evidence.
+
+    Args:
+        runs: The last run, by toolchain.
+        articles: Every article whose state is exported.
+        config: Says where the evidence is.
+        now: When the run ended.
+
+    Raises:
+        EvidenceError: recorded evidence cannot be read.
+    """
+    standings = [_standing(article, config) for article in articles]
+    families = [*_of_runs(runs, now), *_of_articles(standings)]
+    return generate_latest(_Metrics(families))
+
+
+def _standing(article: Article, config: Config) -> _Standing:
+    observed = observations(article, config)
+    newest = max((observation.row.when.timestamp() for observation in observed), default=None)
+    return _Standing(article.id, state_from(article, observed).word, newest)
+
+
+def _of_runs(runs: Sequence[ToolchainRun], now: datetime.datetime) -> Iterator[GaugeMetricFamily]:
+    snippets = _gauge(
+        "kbtools_verify_snippets",
+        "Snippets of the last run by verdict.",
+        "toolchain",
+        "gpu",
+        "verdict",
     )
-    return "".join(line for family in families for line in family).encode()
+    duration = _gauge(
+        "kbtools_verify_duration_seconds", "Wall time of the last run.", "toolchain", "gpu"
+    )
+    for run in runs:
+        gpus = run.toolchain.gpus
+        labels = [run.name or run.toolchain.brief, gpus[0].name if gpus else ""]
+        counts = Counter(result.verdict.name for result in run.results)
+        for verdict in VerdictName:
+            snippets.add_metric([*labels, str(verdict)], counts[verdict])
+        duration.add_metric(labels, run.seconds)
+    ended = _gauge("kbtools_verify_last_run_timestamp_seconds", "When the last run ended.")
+    ended.add_metric([], now.timestamp())
+    yield from (snippets, duration, ended)
 
 
-def _of(run: ToolchainRun) -> dict[str, str]:
-    gpus = run.toolchain.gpus
-    return {"toolchain": run.name or run.toolchain.brief, "gpu": gpus[0].name if gpus else ""}
+def _of_articles(standings: Sequence[_Standing]) -> Iterator[GaugeMetricFamily]:
+    counts = Counter(standing.state for standing in standings)
+    states = _gauge(
+        "kbtools_articles", "Articles by the state that follows from recorded evidence.", "state"
+    )
+    for state in STATES:
+        states.add_metric([state], counts[state])
+    contradicted = _gauge(
+        "kbtools_article_contradicted",
+        "Whether recorded evidence contradicts a claim of the article.",
+        "article",
+    )
+    newest = _gauge(
+        "kbtools_article_evidence_timestamp_seconds",
+        "When the newest evidence of the article was seen; no sample where there is none.",
+        "article",
+    )
+    for standing in standings:
+        contradicted.add_metric([standing.article], standing.state == "contradicted")
+        if standing.newest is not None:
+            newest.add_metric([standing.article], standing.newest)
+    newest_of_all = _gauge(
+        "kbtools_evidence_timestamp_seconds", "When the newest of all evidence was seen."
+    )
+    if newest.samples:
+        newest_of_all.add_metric([], max(sample.value for sample in newest.samples))
+    yield from (states, contradicted, newest, newest_of_all)
 
 
-def _verdicts(run: ToolchainRun) -> Iterator[tuple[str, int]]:
-    counts = Counter(result.verdict.name for result in run.results)
-    for name in VerdictName:
-        yield str(name), counts[name]
-
-
-def _family(name: str, help: str, samples: Iterable[Sample]) -> Iterator[str]:
-    yield f"# HELP {name} {help}\n# TYPE {name} gauge\n"
-    for labels, value in samples:
-        shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        # 15 digits: a time in seconds keeps its fraction
-        yield f"{name}{'{' + shown + '}' if shown else ''} {float(value):.15g}\n"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+def _gauge(name: str, description: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, description, labels=labels)
