@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -265,6 +267,24 @@ def test_prometheus_never_sees_half_a_file(red: Base, tmp_path: Path) -> None:
     assert "kbtools_articles" in file.read_text("utf-8")
     assert [one.name for one in tmp_path.iterdir()] == ["kbtools.prom"]
     assert stat.S_IMODE(file.stat().st_mode) & stat.S_IROTH, "the collector is another user"
+
+
+@pytest.mark.parametrize("command", [["diagnose", "log"], ["verify", "--json", "out.json"]])
+def test_the_client_of_prometheus_is_imported_for_metrics_only(
+    command: list[str], base: Base
+) -> None:
+    """Importing it takes 0.1 s, which commands that write no metrics do not spend."""
+    base.article(fence("python fix", "assert True"))
+    (base.root / "log").write_text("nothing failed\n")
+    code = (
+        "import sys\nfrom kbtools.cli import main\n"
+        f"try: main({command!r})\nexcept SystemExit: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=base.root, capture_output=True, text=True, check=True
+    )
+    assert "kbtools.reports" in done.stderr.split()
+    assert "prometheus_client" not in done.stderr.split()
 
 
 @pytest.mark.parametrize("option", ["--sarif", "--prometheus", "--summary"])

@@ -76,16 +76,21 @@ def write(
     Raises:
         KbtoolsError: one could not be written; the others are.
     """
-    from kbtools.reports import github, junit, machine, prometheus, sarif
+    from kbtools.reports import github, junit, machine, sarif
     from kbtools.reports.places import in_checkout
 
     prefix, troubles = in_checkout(config), []
-    now = datetime.datetime.now(datetime.UTC)
+
+    def metrics() -> bytes:
+        from kbtools.reports.prometheus import as_prometheus  # takes 0.1 s to import
+
+        return as_prometheus(runs, articles, config, datetime.datetime.now(datetime.UTC))
+
     made: tuple[tuple[str, Callable[[], bytes]], ...] = (
         ("json_file", lambda: machine.as_json(runs)),
         ("junit_file", lambda: junit.as_junit(runs, prefix)),
         ("sarif_file", lambda: sarif.of_runs(runs, prefix)),
-        ("prometheus_file", lambda: prometheus.as_prometheus(runs, articles, config, now)),
+        ("prometheus_file", metrics),
     )
     for name, printer in made:
         try:
