@@ -217,7 +217,13 @@ def test_pytest_is_asked_by_a_setting(known: Base) -> None:
         "def pytest_unconfigure():\n"
         "    print('loaded', *(m for m in sys.modules if m.startswith('kbtools')))\n"
     )
-    assert shown_by_pytest(known).endswith("loaded kbtools kbtools.integrations.pytest_plugin\n")
+    loaded = shown_by_pytest(known).splitlines()[-1].split()
+    assert loaded == [
+        "loaded",
+        "kbtools",
+        "kbtools.integrations",
+        "kbtools.integrations.pytest_plugin",
+    ]
 
 
 def test_a_fault_of_ours_is_a_line_of_the_report(known: Base) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,28 +34,45 @@ def scripts() -> str:
     return "\n".join(pieces)
 
 
+@cache
+def engine() -> tuple[MiniRacer, ThreadPoolExecutor]:
+    """V8 with the scripts in it, and the thread that it runs in: one for all tests of a process.
+
+    In the thread of a test, where a browser test has run, there is an event loop, and the engine
+    would want to be awaited. A second engine, or one that another thread frees, ends the process
+    with SIGSEGV or waits for ever on a CPU with memory protection keys (mini-racer 0.14.1).
+    """
+    thread = ThreadPoolExecutor(1)
+    racer = thread.submit(MiniRacer).result()
+    thread.submit(racer.eval, f"{scripts()}\nconst matchers = []; let log = ''; 0").result()
+    return racer, thread
+
+
+def evaluate(code: str, seconds: float = 60) -> Any:
+    """The value of an expression in the scope of the scripts.
+
+    Raises:
+        JSTimeoutException: it took more than so many seconds.
+    """
+    racer, thread = engine()
+    return thread.submit(racer.eval, code, timeout_sec=seconds).result()
+
+
 class Browser:
     """A matcher as the page has it, with the index as the site publishes it."""
 
     def __init__(self, index: Index) -> None:
-        # in a thread of its own: where a browser test has run, this one has an event loop, and
-        # the engine would want to be awaited
-        self._thread = ThreadPoolExecutor(1)
-        self._engine = self._thread.submit(MiniRacer).result()
-        self.eval(scripts())
-        published = msgspec.json.encode(index).decode()
-        self.eval(f"const matcher = KBMatch.load(JSON.parse({json.dumps(published)})); 0")
-        self.eval("let log = ''; 0")
+        published = json.dumps(msgspec.json.encode(index).decode())
+        number = evaluate(f"matchers.push(KBMatch.load(JSON.parse({published}))) - 1")
+        self._diagnose = f"JSON.stringify(matchers[{number}].diagnose(log))"
 
     def diagnose(self, text: str) -> Any:
-        """What the page is told of a log, as JSON has it."""
-        self.give(text)
-        return json.loads(self.eval("JSON.stringify(matcher.diagnose(log))"))
+        """The page's answer to a log, as JSON has it."""
+        return self.timed(text)[0]
 
-    def give(self, text: str) -> None:
-        """Puts a log into the variable `log`."""
-        self.eval(f"log = {json.dumps(text)}; 0")
-
-    def eval(self, code: str, seconds: float = 60) -> Any:
-        """The value of an expression in the scripts' own scope."""
-        return self._thread.submit(self._engine.eval, code, timeout_sec=seconds).result()
+    def timed(self, text: str) -> tuple[Any, float]:
+        """The page's answer to a log, and the seconds of CPU that it took."""
+        evaluate(f"log = {json.dumps(text)}; 0")
+        started = time.process_time()
+        answer = evaluate(self._diagnose)
+        return json.loads(answer), time.process_time() - started
