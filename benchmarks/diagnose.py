@@ -28,7 +28,7 @@ from pathlib import Path
 
 from kbtools.articles.model import Signature
 from kbtools.articles.signatures import pattern
-from kbtools.matching import Entry, Index, Matcher
+from kbtools.matching import Index, IndexEntry, Matcher
 
 VOCABULARY = """
 tensor kernel launch operand layout stride block warp grid stream event graph cache buffer index
@@ -38,10 +38,10 @@ WORDS = VOCABULARY.split()
 ROOT = Path(__file__).parent.parent
 
 
-def entry(number: int, words: random.Random) -> Entry:
+def entry(number: int, words: random.Random) -> IndexEntry:
     """An article with three signatures of its own, two of them with an expression."""
     one, other = (" ".join(words.choices(WORDS, k=4)) for _ in range(2))
-    return Entry(
+    return IndexEntry(
         id=f"KB{number:05}",
         title=f"error: {one} {number}",
         summary="Upgrade.",

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from kbtools.articles.model import Signature
-from kbtools.matching import Diagnosis, Entry, Index, Matcher
+from kbtools.matching import Diagnosis, Index, IndexEntry, Matcher
 from kbtools.matching.cleaning import HEAD, LINES, TAIL, Log
 from kbtools.matching.versions import versions_of
 
-TILE = Entry(
+TILE = IndexEntry(
     id="KB0001",
     title="tile too large",
     summary="Make it smaller.",
@@ -35,7 +35,7 @@ WRAPPER = msgspec.structs.replace(
 FAILURE = "TileError: the tile is too large (512)"
 
 
-def diagnose(text: str, *entries: Entry) -> Diagnosis:
+def diagnose(text: str, *entries: IndexEntry) -> Diagnosis:
     """What an index of these articles says to a text."""
     return Matcher(Index(1, "tiles", "", entries or (TILE,))).diagnose(text)
 
@@ -99,9 +99,9 @@ def test_the_answer_explains_itself() -> None:
     assert (match.line, match.text) == (2, FAILURE)
     assert match.signature == TILE.signatures[0].regex
     assert match.affected == "unknown"
-    assert "no version of triton" in match.because
-    assert match.sure
-    assert match.surer == ("add the version of triton (the output of `pip list`, say)",)
+    assert "no version of triton" in match.reason
+    assert match.confident
+    assert match.hints == ("add the version of triton (the output of `pip list`, say)",)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_answer_explains_itself() -> None:
 def test_the_reader_s_own_versions(version: str, affected: str, sure: bool) -> None:
     """What the log shows of its versions decides whether the claim is about it."""
     [match] = diagnose(f"triton=={version}\n{FAILURE}\n").matches
-    assert (match.affected, match.sure) == (affected, sure)
+    assert (match.affected, match.confident) == (affected, sure)
 
 
 def test_versions_rule_out() -> None:
@@ -128,8 +128,8 @@ def test_what_is_near() -> None:
     """Of two that print the same line, the one whose context is in the log comes first."""
     found = diagnose(f"compiling for sm_100\n{FAILURE}", TILE, ALIKE)
     assert ids(found) == ["KB0002", "KB0001"]
-    assert found.matches[0].sure
-    assert not diagnose(FAILURE, TILE, ALIKE).matches[1].sure
+    assert found.matches[0].confident
+    assert not diagnose(FAILURE, TILE, ALIKE).matches[1].confident
 
 
 def test_a_wrapper_ranks_below_what_it_wraps() -> None:
@@ -138,7 +138,7 @@ def test_a_wrapper_ranks_below_what_it_wraps() -> None:
     assert ids(diagnose(wrapped, WRAPPER, TILE)) == ["KB0001", "KB0003"]
     alone = diagnose("CompilerFailed: backend='x' raised:\nOops", WRAPPER, TILE)
     assert ids(alone) == ["KB0003"]
-    assert not alone.matches[0].sure
+    assert not alone.matches[0].confident
 
 
 def test_the_first_error_counts() -> None:

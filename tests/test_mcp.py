@@ -74,7 +74,7 @@ def test_from_a_log_to_an_article(known: Base) -> None:
         ("search", {"words": "nonesuch"}),
     )
     [match] = json.loads(text(found))["matches"]
-    assert (match["id"], match["line"], match["sure"]) == ("KB0001", 2, True)
+    assert (match["id"], match["line"], match["confident"]) == ("KB0001", 2, True)
     assert json.loads(text(none))["matches"] == []
     assert "python repro id=r1" in text(shown)
     assert [one["id"] for one in json.loads(text(some))] == ["KB0002"]

@@ -51,8 +51,8 @@ def diagnose(
         click.echo(msgspec.json.format(msgspec.json.encode(few)))
     elif as_reply:
         for match in answer.matches[:1]:
-            if not match.sure:
-                click.echo(f"not sure: {'; '.join(match.surer)}", err=True)
+            if not match.confident:
+                click.echo(f"not sure: {'; '.join(match.hints)}", err=True)
             seen = f"line {match.line} of the log: `{match.text[:200].replace('`', chr(39))}`"
             click.echo(links.reply(match, known.url, known.name, seen), nl=False)
         if not answer.matches:

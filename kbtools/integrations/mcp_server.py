@@ -17,7 +17,7 @@ from kbtools.checks.base import load_base
 from kbtools.config import KbtoolsError
 from kbtools.evidence.markdown import article_markdown
 from kbtools.evidence.state import observations
-from kbtools.matching import Entry, Index
+from kbtools.matching import Index, IndexEntry
 
 FEW = 10
 """Articles that a search gives."""
@@ -57,7 +57,7 @@ def server(start: Path, index: Path | None) -> MCPServer[None]:
 
         Pass the log as it is, with every line. The answer is JSON: `matches`, best first, each with
         `id`, `summary` (what helps), the matched `line`, whether your versions are `affected`, and
-        `sure`; no matches means that no article is about it.
+        `confident`; no matches means that no article is about it.
         """
         found = matcher.diagnose(log)
         few = msgspec.structs.replace(found, matches=found.matches[:TOP])
@@ -91,7 +91,7 @@ def search_in(index: Index, words: str) -> tuple[Found, ...]:
     )
 
 
-def _rank(one: Entry, wanted: set[str]) -> tuple[int, int]:
+def _rank(one: IndexEntry, wanted: set[str]) -> tuple[int, int]:
     title = f"{one.id} {one.title}".casefold()
     literals = (signature.literal for signature in one.signatures)
     whole = " ".join((title, one.summary, *one.components, *literals)).casefold()

@@ -86,8 +86,8 @@ def answer(one: Issue, index: Index) -> Answer:
     if len(found) > 1:
         return Answer(silence=f"{' and '.join(found)} may be about it")
     [match] = found.values()
-    if not any(match is not None and match.sure for match in best):
-        why = "; ".join(match.surer) or "it does not read as an error"
+    if not any(match is not None and match.confident for match in best):
+        why = "; ".join(match.hints) or "it does not read as an error"
         return Answer(article=match.id, silence=f"{match.id} may be about it, not surely: {why}")
     return Answer(match.id, links.reply(match, index.url, index.name))
 

@@ -22,7 +22,7 @@ PACKAGED = Path(__file__).parent.parent / "packaged"
 """The knowledge base in an installed kbtools; a checkout has its own around the package."""
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is to be known of an article to recognise its failure and to speak of it."""
 
     id: str
@@ -46,7 +46,7 @@ class Index(msgspec.Struct, frozen=True):
     schema: int
     name: str
     url: str
-    articles: tuple[Entry, ...]
+    articles: tuple[IndexEntry, ...]
     noise: str = NOISE
     prefixes: tuple[str, ...] = PREFIXES
     versions: tuple[tuple[str, tuple[str, ...]], ...] = SHOWN
@@ -61,7 +61,7 @@ def index_of(matters: Iterable[FrontMatter], settings: Config) -> Index:
     """The index of these articles."""
     base = settings.knowledge_base
     entries = tuple(
-        Entry(
+        IndexEntry(
             id=matter.id,
             title=matter.title,
             summary=matter.summary,

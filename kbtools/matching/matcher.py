@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from enum import IntEnum
 from typing import Literal
 
 import ahocorasick_rs
@@ -14,7 +15,7 @@ from kbtools.articles.model import Signature
 from kbtools.articles.signatures import pattern
 from kbtools.matching import truncated
 from kbtools.matching.cleaning import Log
-from kbtools.matching.index import Entry, Index
+from kbtools.matching.index import Index, IndexEntry
 from kbtools.matching.mentions import MARK, is_dealt_with, is_mention, is_quiet
 from kbtools.matching.rules import (
     CHARACTERS,
@@ -23,8 +24,8 @@ from kbtools.matching.rules import (
     FRAME,
     JOINTS,
     LINES,
-    PLACE,
-    PLACES,
+    LOCATION_LINE,
+    MAX_OCCURRENCES,
     TELLING,
     WARNING,
 )
@@ -32,15 +33,15 @@ from kbtools.matching.versions import as_toolchain, versions_of
 from kbtools.toolchains.affected import MissingVersion, UndecidedVersion, is_affected
 from kbtools.toolchains.model import Toolchain
 
-_error, _warning, _code, _frame, _place_of = (
-    re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME, PLACE)
+_error, _warning, _code, _frame, _location_line = (
+    re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME, LOCATION_LINE)
 )
 
 
 SHOWN = 400
 """Characters of a line, from its beginning, that say what it is."""
 
-Answer = Literal["affected", "not affected", "unknown"]
+Affectedness = Literal["affected", "not affected", "unknown"]
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -55,19 +56,22 @@ class Match(msgspec.Struct, frozen=True):
     """That line."""
     signature: str
     """What matched: the regular expression, or the literal."""
-    affected: Answer
+    affected: Affectedness
     """On the versions that the log shows."""
-    because: str
-    sure: bool
+    reason: str
+    """Why it is affected, or not, or unknown."""
+    confident: bool
     """Nothing speaks against it: good enough to answer with nobody looking."""
-    surer: tuple[str, ...] = ()
-    """What would make it surer."""
+    hints: tuple[str, ...] = ()
+    """What the reader can check or add, to be more certain of the answer."""
     retired: bool = False
 
 
-class Diagnosis(msgspec.Struct, frozen=True):
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """The articles that a log speaks of, best first; none is an answer, too."""
 
+    schema: Literal[2] = 2
+    """Version of this format; docs/diagnose.md says what changed in each."""
     matches: tuple[Match, ...]
     versions: dict[str, str]
     """Name → version, as the log shows them."""
@@ -75,16 +79,32 @@ class Diagnosis(msgspec.Struct, frozen=True):
     """Of the log, as far as it was looked at."""
 
 
+class LineKind(IntEnum):
+    """What the line of a hit reads as; the smaller, the more it counts."""
+
+    ERROR = 0
+    OUTPUT = 1
+    WARNING = 2
+    """A warning, or an error that the program dealt with."""
+
+
+class NearText(IntEnum):
+    """Whether the `near` of a signature occurs in the log; the smaller, the more a hit counts."""
+
+    PRESENT = 0
+    NOT_REQUIRED = 1
+    """The signature has no `near`."""
+    ABSENT = 2
+
+
 class Hit(msgspec.Struct, frozen=True):
     """A signature of an article at a place of a log, ranked: the smaller the better."""
 
-    entry: Entry
+    entry: IndexEntry
     signature: Signature
     at: int
-    kind: int
-    """0: in what reads as an error, 1: in other output, 2: in a warning, or dealt with."""
-    near: int
-    """0: its `near` occurs, 1: it has none, 2: it does not occur."""
+    kind: LineKind
+    near: NearText
     is_cut: bool = False
     """Only the beginning of its literal is there."""
 
@@ -98,7 +118,7 @@ class Matcher:
     """Finds the articles of one index in any number of logs."""
 
     def __init__(self, index: Index) -> None:
-        owners: dict[str, list[tuple[Entry, Signature]]] = defaultdict(list)
+        owners: dict[str, list[tuple[IndexEntry, Signature]]] = defaultdict(list)
         for entry in index.articles:
             for signature in entry.signatures:
                 owners[signature.literal].append((entry, signature))
@@ -129,7 +149,7 @@ class Matcher:
             _match(hit, answers[hit.entry.id], log, ranked, place)
             for place, hit in enumerate(ranked)
         )
-        return Diagnosis(matches, versions, log.number_of(len(log.text)))
+        return Diagnosis(matches=matches, versions=versions, lines=log.number_of(len(log.text)))
 
     def _best(self, log: Log) -> dict[str, Hit]:
         """For each article that a log speaks of, the hit that speaks best for it."""
@@ -143,7 +163,7 @@ class Matcher:
     def _cut(self, log: Log) -> dict[str, Hit]:
         """The article of which a summary shows the beginning of a literal, if it is one alone."""
         found = {
-            entry.id: Hit(entry, signature, at, 0, 1, is_cut=True)
+            entry.id: Hit(entry, signature, at, LineKind.ERROR, NearText.NOT_REQUIRED, is_cut=True)
             for number, at in truncated.places(log.text, self._literals)
             for entry, signature in self._owners[number]
             if not (signature.wraps or signature.regex)
@@ -158,8 +178,8 @@ class Matcher:
             places[literal].append(start)
         near: dict[str, bool] = {}
         for literal, starts in places.items():
-            half = PLACES // 2
-            ends = starts if len(starts) <= PLACES else starts[:half] + starts[-half:]
+            half = MAX_OCCURRENCES // 2
+            ends = starts if len(starts) <= MAX_OCCURRENCES else starts[:half] + starts[-half:]
             for entry, signature in self._owners[literal]:
                 for at in ends:
                     found = _found(signature, at, log)
@@ -183,22 +203,22 @@ def _found(signature: Signature, at: int, log: Log) -> tuple[int, int] | None:
     return whole[0], max(whole[1], literal[1])
 
 
-def _near(signature: Signature, log: Log, known: dict[str, bool]) -> int:
+def _near(signature: Signature, log: Log, known: dict[str, bool]) -> NearText:
     if signature.near is None:
-        return 1
+        return NearText.NOT_REQUIRED
     if signature.near not in known:
         known[signature.near] = pattern(signature.near).search(log.text) is not None
-    return 0 if known[signature.near] else 2
+    return NearText.PRESENT if known[signature.near] else NearText.ABSENT
 
 
-def _kind(log: Log, at: int) -> int:
+def _kind(log: Log, at: int) -> LineKind:
     """What the line reads as; what stands before a program's own line may say it, too."""
     said = log.excerpt(at)
     if is_dealt_with(log.index_of(at), log.line):
-        return 2
+        return LineKind.WARNING
     if _error.search(said) or _error.search(log.shown[log.index_of(at)][:200]):
-        return 0
-    return 2 if _warning.search(said) else 1
+        return LineKind.ERROR
+    return LineKind.WARNING if _warning.search(said) else LineKind.OUTPUT
 
 
 def _is_said_of(log: Log, at: int, found: tuple[int, int]) -> bool:
@@ -221,7 +241,7 @@ def _is_code(log: Log, at: int) -> bool:
     above = log.line(index - 1, SHOWN)
     if _frame.search(above) and log.indent(index) >= log.indent(index - 1):
         return True
-    if _place_of.search(above) and log.depth(index) > log.depth(index - 1):
+    if _location_line.search(above) and log.depth(index) > log.depth(index - 1):
         return True
     return bool(_code.search(log.excerpt(at)))
 
@@ -240,7 +260,7 @@ def _rank(hit: Hit, affected: str, log: Log) -> tuple[object, ...]:
     )
 
 
-def _affected(entry: Entry, toolchain: Toolchain) -> tuple[Answer, str]:
+def _affected(entry: IndexEntry, toolchain: Toolchain) -> tuple[Affectedness, str]:
     """Whether the reader's versions are affected, and why."""
     if not entry.affected:
         return "affected", "it fails on every version"
@@ -261,7 +281,7 @@ def _affected(entry: Entry, toolchain: Toolchain) -> tuple[Answer, str]:
 
 
 def _match(
-    hit: Hit, answer: tuple[Answer, str], log: Log, ranked: Sequence[Hit], place: int
+    hit: Hit, answer: tuple[Affectedness, str], log: Log, ranked: Sequence[Hit], place: int
 ) -> Match:
     entry, signature = hit.entry, hit.signature
     doubts = tuple(_doubts(hit, answer, log, ranked))
@@ -274,14 +294,20 @@ def _match(
         text=log.excerpt(hit.at).strip(),
         signature=signature.regex or signature.literal,
         affected=answer[0],
-        because=answer[1],
-        sure=place == 0 and hit.kind == 0 and telling and not doubts and not entry.retired,
-        surer=(*doubts, *_wishes(entry, answer)),
+        reason=answer[1],
+        confident=place == 0
+        and hit.kind is LineKind.ERROR
+        and telling
+        and not doubts
+        and not entry.retired,
+        hints=(*doubts, *_wishes(entry, answer)),
         retired=entry.retired,
     )
 
 
-def _doubts(hit: Hit, answer: tuple[Answer, str], log: Log, ranked: Sequence[Hit]) -> Iterator[str]:
+def _doubts(
+    hit: Hit, answer: tuple[Affectedness, str], log: Log, ranked: Sequence[Hit]
+) -> Iterator[str]:
     """What speaks against it."""
     if hit.is_cut:
         yield "the line is cut: show the whole of it"
@@ -297,12 +323,12 @@ def _doubts(hit: Hit, answer: tuple[Answer, str], log: Log, ranked: Sequence[Hit
     ]
     if alike:
         yield f"{' and '.join(alike)} prints the same line: its Symptom tells them apart"
-    elif hit.entry.confusable and hit.near == 2:
+    elif hit.entry.confusable and hit.near is NearText.ABSENT:
         rest = " and ".join(hit.entry.confusable)
         yield f"{rest} may print this, too: its Symptom tells them apart"
 
 
-def _wishes(entry: Entry, answer: tuple[Answer, str]) -> Iterator[str]:
+def _wishes(entry: IndexEntry, answer: tuple[Affectedness, str]) -> Iterator[str]:
     """What the log could show more of."""
     if answer[0] == "unknown":
         names = sorted({name for one in entry.affected for name in one})

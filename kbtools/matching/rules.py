@@ -13,8 +13,8 @@ from kbtools.matching import mentions as quoting
 
 LINES, CHARACTERS = 16, 4000
 """How far around its literal a signature's regex may reach."""
-PLACES = 12
-"""Of how many occurrences of a literal: half of them the first, half the last."""
+MAX_OCCURRENCES = 12
+"""Examine at most this many occurrences of a literal: the first half and the last half."""
 TELLING = 20
 """Characters that a literal needs to be sure of itself without a regex."""
 
@@ -40,7 +40,7 @@ CODE = (
 """A line that is a program's source, as tracebacks show it, not what a program said."""
 FRAME = r"^\s*File \".*\", line \d+"
 """What stands below it, as far to the right or further, is source."""
-PLACE = r"^\s*(?:\S+\.py:\d+: in |[\w./<>-]+\.py:\d+:? (?:in )?\w*)"
+LOCATION_LINE = r"^\s*(?:\S+\.py:\d+: in |[\w./<>-]+\.py:\d+:? (?:in )?\w*)"
 """What stands below it, further to the right, is source."""
 
 
@@ -51,7 +51,7 @@ class Rules(msgspec.Struct, frozen=True):
     warning: str = WARNING
     code: str = CODE
     frame: str = FRAME
-    place: str = PLACE
+    place: str = LOCATION_LINE
     quotes: tuple[str, ...] = quoting.QUOTES
     introduces: str = quoting.INTRODUCES
     mentions: tuple[str, ...] = quoting.MENTIONS
@@ -76,7 +76,7 @@ class Rules(msgspec.Struct, frozen=True):
     lines: int = LINES
     """Around a literal, on either side."""
     characters: int = CHARACTERS
-    places: int = PLACES
+    places: int = MAX_OCCURRENCES
     telling: int = TELLING
     head: int = cleaning.HEAD
     """Characters."""

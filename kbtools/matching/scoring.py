@@ -31,12 +31,12 @@ class Case(msgspec.Struct, frozen=True):
     """The same of its last `TAIL` lines, where they hold nothing of what it is."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ScoredLog(msgspec.Struct, frozen=True):
     """What the matcher said to a log."""
 
     case: Case
     got: tuple[str, ...]
-    sure: bool
+    confident: bool
 
     @property
     def right(self) -> bool:
@@ -121,17 +121,17 @@ def last_lines(case: Case, lines: int) -> Case:
     return msgspec.structs.replace(case, text=kept, expect=told)
 
 
-def answers(cases: Iterable[Case], matcher: Matcher) -> tuple[Answer, ...]:
+def answers(cases: Iterable[Case], matcher: Matcher) -> tuple[ScoredLog, ...]:
     """What the matcher says to each."""
     found = []
     for case in cases:
         matches = matcher.diagnose(case.text).matches
         got = tuple(match.id for match in matches)
-        found.append(Answer(case, got, bool(matches) and matches[0].sure))
+        found.append(ScoredLog(case, got, bool(matches) and matches[0].confident))
     return tuple(found)
 
 
-def score(given: Iterable[Answer]) -> Score:
+def score(given: Iterable[ScoredLog]) -> Score:
     """How many were answered how."""
     given = tuple(given)
     failures = [one for one in given if one.case.expect]
@@ -147,7 +147,7 @@ def score(given: Iterable[Answer]) -> Score:
         third=sum(bool({*one.got[:3]} & {*one.case.expect}) for one in failures),
         sound=len(sound),
         false_alarms=sum(bool(one.got) for one in sound),
-        sure=sum(one.right and one.sure for one in failures),
-        surely_wrong=sum(one.sure for one in wrong),
+        sure=sum(one.right and one.confident for one in failures),
+        surely_wrong=sum(one.confident for one in wrong),
         confused=dict(confused.most_common()),
     )

@@ -10,7 +10,7 @@ from click import style
 from kbtools.matching import Diagnosis, Match
 
 if TYPE_CHECKING:
-    from kbtools.matching.scoring import Answer, Score
+    from kbtools.matching.scoring import Score, ScoredLog
 
 WIDTH = 120
 """Characters shown of a log's line."""
@@ -32,22 +32,22 @@ def diagnosis(found: Diagnosis, top: int, address: dict[str, str]) -> str:
 
 
 def _match(one: Match, address: str) -> Iterator[str]:
-    mark = "" if one.sure else style("  (not sure)", fg="yellow")
+    mark = "" if one.confident else style("  (not sure)", fg="yellow")
     yield f"{style(one.id, bold=True)}  {one.title}{mark}"
     if one.retired:
         yield "  retired: the page says why"
     yield f"  {style('what helps', fg='green')}    {one.summary}"
-    yield f"  your versions {style(one.affected, fg=ANSWERS[one.affected])}: {one.because}"
+    yield f"  your versions {style(one.affected, fg=ANSWERS[one.affected])}: {one.reason}"
     yield f"  line {one.line:<8} {one.text if len(one.text) <= WIDTH else one.text[:WIDTH] + '…'}"
     yield f"  known by      {one.signature}"
-    for wish in one.surer:
-        yield f"  to be surer   {wish}"
+    for hint in one.hints:
+        yield f"  hint          {hint}"
     yield f"  read on       {address}"
 
 
 def brief(one: Match, address: str) -> str:
     """Two lines, as under a program's own traceback; a third where it is not sure, and why."""
-    doubt = f"\n  not sure: {one.surer[0]}" if one.surer and not one.sure else ""
+    doubt = f"\n  not sure: {one.hints[0]}" if one.hints and not one.confident else ""
     return f"{one.id}: {one.summary}{doubt}\n  {address}"
 
 
@@ -66,7 +66,7 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
-def wrong(given: Iterable[Answer]) -> Iterator[str]:
+def wrong(given: Iterable[ScoredLog]) -> Iterator[str]:
     """A line for each log that was answered wrong."""
     for one in given:
         if not one.right:

@@ -79,18 +79,18 @@ function match(one, { words, you, own, versions, claims }) {
   const found = isAffected(claims[one.id], toolchain(versions));
   const unseen = one.affected === "unknown" && found.answer === false; // a log shows not all GPUs
   tell(answer, unseen ? { answer: "missing", name: "gpus" } : found, you);
-  return make("li", { class: one.sure ? "kb-match kb-match--sure" : "kb-match" },
+  return make("li", { class: one.confident ? "kb-match kb-match--sure" : "kb-match" },
     make("p", { class: "kb-match-head" },
-      make("span", { class: "kb-sure" }, one.sure ? words.sure : words.unsure), " ",
+      make("span", { class: "kb-sure" }, one.confident ? words.sure : words.unsure), " ",
       make("a", { href: here(`${one.id}/`), ...theirs }, `${one.id}: ${title}`)),
     make("p", { class: "kb-match-summary", ...theirs }, ...coded(summary)),
     make("p", { class: "kb-match-line" },
       make("span", {}, fill(words.line, { n: one.line })), " ",
       make("code", {}, String(one.text || one.signature).slice(0, 400))),
     claims[one.id].length ? answer : make("p", { class: "kb-answer" }, you.always),
-    one.surer.length
+    one.hints.length
       ? make("div", { class: "kb-surer" }, make("p", {}, `${words.surer}:`),
-          make("ul", { lang: REASONS }, ...one.surer.map((wish) => make("li", {}, ...coded(wish)))))
+          make("ul", { lang: REASONS }, ...one.hints.map((wish) => make("li", {}, ...coded(wish)))))
       : null);
 }
 

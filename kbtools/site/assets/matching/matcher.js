@@ -5,6 +5,9 @@ import { isAffected, versionOf } from "./affected.js";
 import { Log, cleaned, expression, strip } from "./cleaning.js";
 import { Quoting, shortened } from "./mentions.js";
 
+// what the line of a hit reads as, and whether the `near` of a signature occurs: the smaller, the better
+const LineKind = { ERROR: 0, OUTPUT: 1, WARNING: 2 };
+const NearText = { PRESENT: 0, NOT_REQUIRED: 1, ABSENT: 2 };
 const MACHINE = ["python", "cuda", "driver", "sm", "gpus"];
 const SHOWN = 400; // characters of a line, from its beginning, that say what it is
 const REACH = 1000; // of a repeat in a `near`: it runs on the whole text, and RE2 is not here
@@ -71,7 +74,7 @@ class Matcher {
     }
     ranked.sort((one, other) => compared(rank(one), rank(other)));
     const matches = ranked.map((hit, place) => this.match(hit, log, ranked, place));
-    return { matches, versions, lines: log.numberOf(log.text.length) };
+    return { schema: 2, matches, versions, lines: log.numberOf(log.text.length) };
   }
 
   versionsOf(text) {
@@ -113,7 +116,7 @@ class Matcher {
     for (const [number, at] of shortened(log.text, this.texts, this.rules))
       for (const { entry, signature } of this.owners[number])
         if (!signature.wraps && !signature.regex)
-          found.set(entry.id, { entry, signature, at, kind: 0, near: 1, isCut: true });
+          found.set(entry.id, { entry, signature, at, kind: LineKind.ERROR, near: NearText.NOT_REQUIRED, isCut: true });
     return found.size === 1 ? found : new Map();
   }
 
@@ -131,10 +134,10 @@ class Matcher {
   }
 
   near(signature, log, known) {
-    if (!signature.near) return 1;
+    if (!signature.near) return NearText.NOT_REQUIRED;
     if (!known.has(signature.near))
       known.set(signature.near, this.pattern(signature.near, REACH).test(log.text));
-    return known.get(signature.near) ? 0 : 2;
+    return known.get(signature.near) ? NearText.PRESENT : NearText.ABSENT;
   }
 
   pattern(source, most) {
@@ -146,10 +149,10 @@ class Matcher {
 
   kind(log, at) {
     const said = log.excerpt(at);
-    if (this.quoting.isDealtWith(log, log.indexOf(at))) return 2;
+    if (this.quoting.isDealtWith(log, log.indexOf(at))) return LineKind.WARNING;
     const shown = log.shown[log.indexOf(at)].slice(0, 200);
-    if (this.error.test(said) || this.error.test(shown)) return 0;
-    return this.warning.test(said) ? 2 : 1;
+    if (this.error.test(said) || this.error.test(shown)) return LineKind.ERROR;
+    return this.warning.test(said) ? LineKind.WARNING : LineKind.OUTPUT;
   }
 
   isCode(log, at, frames) {
@@ -176,9 +179,9 @@ class Matcher {
       text: log.wide(strip(log.excerpt(hit.at))),
       signature: signature.regex || signature.literal,
       affected: answer[0],
-      because: answer[1],
-      sure: place === 0 && hit.kind === 0 && telling && !doubts.length && !retired,
-      surer: [...doubts, ...wishes(entry, answer)],
+      reason: answer[1],
+      confident: place === 0 && hit.kind === LineKind.ERROR && telling && !doubts.length && !retired,
+      hints: [...doubts, ...wishes(entry, answer)],
       retired,
     };
   }
@@ -311,7 +314,7 @@ function* doubtsOf(hit, ranked) {
   const confusable = hit.entry.confusable || [];
   if (alike.length)
     yield `${alike.join(" and ")} prints the same line: its Symptom tells them apart`;
-  else if (confusable.length && hit.near === 2)
+  else if (confusable.length && hit.near === NearText.ABSENT)
     yield `${confusable.join(" and ")} may print this, too: its Symptom tells them apart`;
 }
 

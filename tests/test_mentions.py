@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from kbtools.articles.model import Signature
-from kbtools.matching import Entry, Index, Matcher
+from kbtools.matching import Index, IndexEntry, Matcher
 
 TEXT = "CUDA error: the tile is too large"
-TILE = Entry(
+TILE = IndexEntry(
     id="KB0001",
     title="tile too large",
     summary="Make it smaller.",
     severity="blocks",
     signatures=(Signature("the tile is too large"),),
 )
-NAMED = Entry(
+NAMED = IndexEntry(
     id="KB0002",
     title="a key that is missing",
     summary="Take the prefix off.",
@@ -137,7 +137,7 @@ def test_a_mention_hides_nothing() -> None:
     """The failure is found on its own line, whatever speaks of it elsewhere."""
     log = f"retry on: '{TEXT}'\nRuntimeError: {TEXT}\nif you see {TEXT}, lower it\n"
     found = Matcher(Index(1, "", "", (TILE,))).diagnose(log)
-    assert [(match.line, match.sure) for match in found.matches] == [(2, True)]
+    assert [(match.line, match.confident) for match in found.matches] == [(2, True)]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_what_a_program_dealt_with(above: str, below: str, is_sure: bool) -> Non
     frame = '  File "x.py", line 3, in f\n    run()'
     log = f"{above}\nTraceback (most recent call last):\n{frame}\nRuntimeError: {TEXT}\n{below}\n"
     [match] = Matcher(Index(1, "", "", (TILE,))).diagnose(log).matches
-    assert (match.line, match.sure) == (5, is_sure)
+    assert (match.line, match.confident) == (5, is_sure)
 
 
 @pytest.mark.parametrize(
@@ -185,5 +185,5 @@ def test_a_summary_that_was_cut(line: str, found: list[str]) -> None:
     """Sixteen characters of a literal at the end of a summary's line are enough, never sure."""
     matches = Matcher(Index(1, "", "", (TILE, NAMED))).diagnose(f"{line}\n1 failed\n").matches
     assert [match.id for match in matches] == found
-    assert not any(match.sure for match in matches)
-    assert all("is cut" in match.surer[0] for match in matches)
+    assert not any(match.confident for match in matches)
+    assert all("is cut" in match.hints[0] for match in matches)
