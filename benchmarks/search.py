@@ -21,7 +21,8 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from kbtools import config
-from kbtools.checks.base import Base, load_base
+from kbtools.checks.base import load_base
+from kbtools.checks.model import Base
 
 ROOT = Path(__file__).parent.parent
 FIND = """async (query) => {

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from bases import KBTOOLS
+from click.testing import CliRunner
 from examples import EXAMPLES, PROBLEMS, check, golden, lay_out
 
+from kbtools.checks.base import check_base, load_base, readable_articles
 from kbtools.checks.rules import RULES
+from kbtools.cli import main
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -78,6 +82,30 @@ def test_source_line(name: str, tmp_path: Path) -> None:
             assert not lines[int(number) - 1].strip()
             shown += 1
     assert shown == sum(line.startswith("  help: ") for line in said)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_keeps_an_article_from_being_run(name: str, tmp_path: Path) -> None:
+    """Before a run the fatal rules find what they find in `check`, and the rest finds nothing."""
+    base = load_base(lay_out(name, tmp_path))
+    fatal = {rule.code for rule in RULES if rule.fatal}
+    expected = tuple(problem for problem in check_base(base) if problem.rule in fatal)
+    articles, problems = readable_articles(base)
+    assert problems == expected
+    broken = {problem.place.path for problem in expected}
+    assert [a.path for a in articles] == [a.path for a in base.articles if a.path not in broken]
+
+
+def test_rules_say_which_of_them_are_fatal() -> None:
+    """`kbtools rules` marks the rules without which no article is run, and only those."""
+    printed = CliRunner().invoke(main, ["rules"]).output
+    marked = [
+        code
+        for code, page in re.findall(r"(?ms)^(KB\d+)(.*?)(?=^KB|\Z)", printed)
+        if "It is fatal" in page
+    ]
+    pages = [f"KB00{number}" for number in range(1, 9)]
+    assert marked == [*pages, "KB103", "KB201", "KB301", "KB306"]
 
 
 def test_one_file(tmp_path: Path) -> None:

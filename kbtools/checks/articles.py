@@ -9,12 +9,10 @@ from packaging.version import Version
 
 from kbtools.articles.model import ABSENT, Article, Problem, Role
 from kbtools.articles.parsing import Page
+from kbtools.checks.model import fatal
 from kbtools.config import Config
 from kbtools.toolchains.affected import parse_range
 from kbtools.toolchains.model import MACHINE
-
-FATAL = ("KB0", "KB103", "KB201", "KB301", "KB306")
-"""Codes, or how they begin, of what keeps an article from being verified at all."""
 
 
 def kb101_no_repro(page: Page, article: Article, config: Config) -> Iterator[Problem]:
@@ -29,6 +27,7 @@ def kb102_no_fix(page: Page, article: Article, config: Config) -> Iterator[Probl
         yield page.problem(1, "no snippet shows a fix", "add a fence ```python fix")
 
 
+@fatal
 def kb103_version_range(page: Page, article: Article, config: Config) -> Iterator[Problem]:
     """A range in `affected` is a PEP 440 specifier that holds some version, or `absent`."""
     for i, alternative in enumerate(article.matter.affected):
@@ -112,29 +111,3 @@ def kb106_retired(page: Page, article: Article, config: Config) -> Iterator[Prob
         )
     if retired.since > datetime.date.today():
         yield page.problem(line, "retired in the future", "`since` is the day it was retired")
-
-
-def kb107_exemption(page: Page, article: Article, config: Config) -> Iterator[Problem]:
-    """An exemption names a rule that an article can be exempt from.
-
-    The rules without which an article cannot be verified are not among them: those of the pages
-    (KB001 to KB008), and of ranges, expressions, ids and evidence that cannot be read. One that
-    exempts from nothing is itself a problem, KB190.
-    """
-    for i, exemption in enumerate(article.matter.exempt):
-        if not may_be_exempt(exemption.rule):
-            line = page.line_of(f"exempt[{i}].rule")
-            yield page.problem(line, f"no exemption from {exemption.rule}", "see kbtools rules")
-
-
-def may_be_exempt(rule: str) -> bool:
-    """Whether an article can be verified that breaks a rule."""
-    return rule.startswith(("KB1", "KB2", "KB3")) and not rule.startswith(FATAL)
-
-
-def kb190_exemption_not_needed(page: Page, article: Article, config: Config) -> Iterator[Problem]:
-    """An exemption from a rule that finds nothing is out of date; delete it.
-
-    (Found after all other rules have run, so this function finds nothing itself.)
-    """
-    yield from ()

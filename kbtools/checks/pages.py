@@ -31,6 +31,7 @@ from kbtools.articles.model import (
     Upstream,
 )
 from kbtools.articles.parsing import KEYS, ROLES, Fence, InvalidValue, Page
+from kbtools.checks.model import fatal
 from kbtools.config import Config
 from kbtools.toolchains.affected import parse_range
 from kbtools.toolchains.model import MACHINE
@@ -85,6 +86,7 @@ def _remedy(one: InvalidValue, shapes: dict[str, str]) -> str:
     return f"correct the value of `{one.key}`"
 
 
+@fatal
 def kb001_unreadable_front_matter(page: Page, config: Config) -> Iterator[Problem]:
     """An article begins with a block of YAML between two lines `---`.
 
@@ -95,6 +97,7 @@ def kb001_unreadable_front_matter(page: Page, config: Config) -> Iterator[Proble
         yield page.problem(wrong.line, wrong.why, step)
 
 
+@fatal
 def kb002_malformed_id(page: Page, config: Config) -> Iterator[Problem]:
     """An id is the prefix of the knowledge base and a number of fixed width, as in `KB0002`.
 
@@ -118,6 +121,7 @@ def kb002_malformed_id(page: Page, config: Config) -> Iterator[Problem]:
         yield page.problem(page.line_of("id"), message, f"name the file {found}-….md")
 
 
+@fatal
 def kb003_unknown_key(page: Page, config: Config) -> Iterator[Problem]:
     """The front matter has only keys that mean something; a misspelt one would be ignored."""
     form = Translation if page.translates else FrontMatter
@@ -142,6 +146,7 @@ def kb003_unknown_key(page: Page, config: Config) -> Iterator[Problem]:
                         )
 
 
+@fatal
 def kb004_missing_key(page: Page, config: Config) -> Iterator[Problem]:
     """The front matter has an id, a title, a summary, components, stage, severity, signatures.
 
@@ -157,6 +162,7 @@ def kb004_missing_key(page: Page, config: Config) -> Iterator[Problem]:
             yield page.problem(1, f"the front matter has no `{key}`", f"add a line `{key}: …`")
 
 
+@fatal
 def kb005_wrong_value(page: Page, config: Config) -> Iterator[Problem]:
     """Every value has the type its key demands, and stage, severity and components are known words.
 
@@ -178,6 +184,7 @@ def kb005_wrong_value(page: Page, config: Config) -> Iterator[Problem]:
             yield page.problem(line, f"`{word}` is no component", nearest(word, known))
 
 
+@fatal
 def kb006_section(page: Page, config: Config) -> Iterator[Problem]:
     """An article has the sections of `kbtools.toml`, each once, in that order.
 
@@ -208,6 +215,7 @@ def kb006_section(page: Page, config: Config) -> Iterator[Problem]:
         )
 
 
+@fatal
 def kb007_unclosed_fence(page: Page, config: Config) -> Iterator[Problem]:
     """Every fence is closed. An open one takes what follows into its code, unseen.
 
@@ -228,6 +236,7 @@ def kb007_unclosed_fence(page: Page, config: Config) -> Iterator[Problem]:
             yield page.problem(fence.line, "this fence is never closed", step)
 
 
+@fatal
 def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
     """A fence that is run has a language we run, a role we know, and keys that mean something.
 

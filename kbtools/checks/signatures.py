@@ -13,6 +13,7 @@ import regress
 from kbtools.articles.model import Article, Problem
 from kbtools.articles.parsing import Page
 from kbtools.articles.signatures import pattern
+from kbtools.checks.model import fatal
 from kbtools.config import Config
 
 with warnings.catch_warnings():
@@ -30,6 +31,7 @@ def expressions(page: Page, article: Article) -> Iterator[tuple[str, str, int]]:
                 yield key, text, page.line_of(f"signatures[{i}].{key}")
 
 
+@fatal
 def kb201_not_re2(page: Page, article: Article, config: Config) -> Iterator[Problem]:
     """A signature's expressions are RE2: linear time, whatever the log.
 

@@ -1,25 +1,17 @@
-"""Rules for the articles of a knowledge base together, and for what was recorded of them."""
+"""Rules for the articles of a knowledge base together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
-
-import re2
+from collections.abc import Iterator
 
 from kbtools.articles import links
 from kbtools.articles.decoding import decode_front_matter, decode_snippets
-from kbtools.articles.model import Article, Place, Problem, Role, Signature, Snippet
-from kbtools.articles.signatures import recognises
+from kbtools.articles.model import Place, Problem, Snippet
 from kbtools.articles.translations import edition
-from kbtools.config import KbtoolsError
-from kbtools.evidence import store
-from kbtools.evidence.store import Row
-
-if TYPE_CHECKING:
-    from kbtools.checks.base import Base
+from kbtools.checks.model import Base, fatal
 
 
+@fatal
 def kb301_duplicate_id(base: Base) -> Iterator[Problem]:
     """An id is one article's for ever; no other may have it."""
     first: dict[tuple[str, str], str] = {}
@@ -95,59 +87,6 @@ def _as_written(snippet: Snippet) -> tuple[object, ...]:
     return snippet.language, snippet.role, snippet.keys, snippet.code
 
 
-def kb304_own_output(base: Base) -> Iterator[Problem]:
-    """Where a repro was seen to fail as it should, a signature is found in what it printed.
-
-    A failure that shows nothing (`fails=timeout`, an exit code) is not asked.
-    """
-    for one, snippet, row in _recorded_failures(base):
-        if snippet.role is Role.REPRO and _shows(one.matter.signatures, row) is False:
-            page = base.page_of(one)
-            yield page.problem(
-                page.line_of("signatures"),
-                f"no signature is found in the recorded output of {snippet.name}"
-                f" ({row.toolchain.label}): {row.outcome.ended}",
-                "correct the signature, or record the repro again",
-            )
-
-
-def kb305_claims_another(base: Base) -> Iterator[Problem]:
-    """A signature does not claim another article's recorded output.
-
-    The same text can be another bug: then declare it `confusable`, and the Symptom section says
-    how to tell them apart.
-    """
-    seen: set[tuple[str, str]] = set()
-    for other, snippet, row in _recorded_failures(base):
-        for one in base.articles:
-            if (
-                one.id == other.id
-                or other.id in one.matter.confusable
-                or (one.id, other.id) in seen
-            ):
-                continue
-            # what wraps others is expected in their output, and ranks below them
-            if _shows((it for it in one.matter.signatures if not it.wraps), row):
-                seen.add((one.id, other.id))
-                page = base.page_of(one)
-                yield page.problem(
-                    page.line_of("signatures"),
-                    f"a signature also claims the output of {snippet.name}",
-                    f"make it narrower, or declare `confusable: [{other.id}]` and tell them apart",
-                )
-
-
-def kb306_unreadable_evidence(base: Base) -> Iterator[Problem]:
-    """Evidence is JSON Lines, each a row that a run wrote."""
-    for one in base.articles:
-        try:
-            store.read(base.config.evidence, one.id)
-        except KbtoolsError as error:
-            page = base.page_of(one)
-            message = str(error).replace(f"{base.config.root}/", "")
-            yield page.problem(1, message, "restore the file from version control")
-
-
 def kb307_published_address(base: Base) -> Iterator[Problem]:
     """A published address stays: what points to it is outside of our reach.
 
@@ -183,25 +122,3 @@ def permanent_addresses(base: Base) -> Iterator[str]:
         (str(page.matter.get("id")), page.language) for page in base.pages if page.translates
     ]
     return links.permanent_addresses((one.matter for one in base.articles), translated)
-
-
-def _recorded_failures(base: Base) -> Iterator[tuple[Article, Snippet, Row]]:
-    """Every recorded failure of a snippet that fails by printing its signature."""
-    for one in base.articles:
-        try:
-            rows = store.read(base.config.evidence, one.id)
-        except KbtoolsError:
-            continue
-        for snippet in one.snippets:
-            if snippet.role not in (Role.REPRO, Role.DEADEND) or snippet.keys.fails != "signature":
-                continue
-            for row in store.of_snippet(rows, snippet):
-                if row.outcome.status in ("failed", "signal"):
-                    yield one, snippet, row
-
-
-def _shows(signatures: Iterable[Signature], row: Row) -> bool | None:
-    try:
-        return any(recognises(one, row.outcome.output) for one in signatures)
-    except re2.error:
-        return None  # KB201 says so

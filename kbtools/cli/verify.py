@@ -18,7 +18,7 @@ from kbtools.cli.group import config_of, refuse_broken, selected_path
 from kbtools.config import Config, KbtoolsError
 
 if TYPE_CHECKING:
-    from kbtools.checks.base import Base
+    from kbtools.checks.model import Base
     from kbtools.ci.changed import ChangeScope
     from kbtools.running.executor import Sandbox
     from kbtools.verification.machines import MachinePool

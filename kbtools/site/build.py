@@ -19,7 +19,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from kbtools.articles import links
-from kbtools.checks.base import Base
+from kbtools.checks.model import Base
 from kbtools.config import Config, KbtoolsError
 from kbtools.site import data, reference, theming
 from kbtools.site.generate import tree, write

@@ -12,7 +12,7 @@ import msgspec
 from kbtools.articles import links
 from kbtools.articles.model import SUFFIX, Article, Snippet
 from kbtools.articles.parsing import Page
-from kbtools.checks.base import Base
+from kbtools.checks.model import Base
 from kbtools.config import Config
 from kbtools.evidence.board import Board, Cell, cell_of, toolchain_order
 from kbtools.evidence.state import ArticleState, Observation, observations, state_from

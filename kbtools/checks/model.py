@@ -1,0 +1,134 @@
+"""The nouns of a check: the knowledge base that is checked, what was recorded of it, a rule."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import ModuleType
+from typing import Any, TypeVar
+
+import msgspec
+
+from kbtools.articles.model import Article, Problem, Role, Snippet
+from kbtools.articles.parsing import Page
+from kbtools.config import Config, KbtoolsError
+from kbtools.evidence import store
+
+NAME = re.compile(r"kb(\d{3})_(\w+)")
+"""Of the function of a rule."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A recorded run of a snippet that failed by printing its signature."""
+
+    article: Article
+    snippet: Snippet
+    toolchain: str
+    """Its label, as in `torch 2.8.0, triton 3.4.0`."""
+    ended: str
+    """How the run ended, in words."""
+    output: str
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What the rules need of the evidence."""
+
+    failures: tuple[Failure, ...]
+    unreadable: tuple[tuple[Article, str], ...]
+    """Articles whose evidence cannot be read, and why."""
+
+
+class Base(msgspec.Struct, frozen=True, dict=True):
+    """A knowledge base as far as it can be read."""
+
+    config: Config
+    pages: tuple[Page, ...]
+    """Every file of `kb/`, translations too."""
+    articles: tuple[Article, ...]
+    """The originals that could be decoded, by id."""
+    problems: tuple[Problem, ...]
+    """What the page rules found in any of the files."""
+
+    def page_of(self, article: Article) -> Page:
+        """The page that an article was decoded from."""
+        return self._by_path[article.path]
+
+    @cached_property
+    def _by_path(self) -> dict[str, Page]:
+        return {page.path: page for page in self.pages}
+
+    @cached_property
+    def recorded(self) -> Recorded:
+        """What was recorded of the articles.
+
+        Several rules ask for it, and the files are larger than all else that `check` reads: they
+        are read once, and only what the rules need of them stays in memory.
+        """
+        failures: list[Failure] = []
+        unreadable: list[tuple[Article, str]] = []
+        for article in self.articles:
+            try:
+                rows = store.read(self.config.evidence, article.id)
+            except KbtoolsError as error:
+                unreadable.append((article, str(error)))
+            else:
+                failures += failures_of(article, rows)
+        return Recorded(tuple(failures), tuple(unreadable))
+
+
+def failures_of(article: Article, rows: tuple[store.Row, ...]) -> Iterator[Failure]:
+    """The recorded failures of an article's snippets, those that show a signature when they fail.
+
+    A snippet with `fails=timeout`, an exit code or a signal shows nothing that could be compared.
+    """
+    for snippet in article.snippets:
+        if snippet.role in (Role.REPRO, Role.DEADEND) and snippet.keys.fails == "signature":
+            for row in store.of_snippet(rows, snippet):
+                if row.outcome.status in ("failed", "signal"):
+                    outcome = row.outcome
+                    label = row.toolchain.label
+                    yield Failure(article, snippet, label, outcome.ended, outcome.output)
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A rule: its code as in `KB102`, its name in words, its page, and the function."""
+
+    code: str
+    name: str
+    page: str
+    check: Callable[..., Iterator[Problem]]
+    fatal: bool = False
+    """Whether no snippet of an article that breaks it is run."""
+
+    def problems(self, *subject: Any) -> Iterator[Problem]:
+        """What the rule finds, under its code."""
+        for problem in self.check(*subject):
+            yield msgspec.structs.replace(problem, rule=self.code)
+
+
+Check = TypeVar("Check", bound=Callable[..., Iterator[Problem]])
+
+FATAL = (
+    "\n\nIt is fatal: no snippet of an article that breaks it is run, and no article may be exempt."
+)
+"""What the page of a fatal rule says below the docstring of its function."""
+
+
+def fatal(check: Check) -> Check:
+    """Marks the function of a rule that an article must keep before it can be run and judged."""
+    check.__dict__["fatal"] = True
+    return check
+
+
+def rules_of(module: ModuleType) -> tuple[Rule, ...]:
+    """The rules that a module holds, by code."""
+    rules = []
+    for name, function in inspect.getmembers(module, inspect.isfunction):
+        if match := NAME.fullmatch(name):
+            is_fatal = "fatal" in function.__dict__
+            page = (inspect.getdoc(function) or "") + FATAL * is_fatal
+            words = match[2].replace("_", " ")
+            rules.append(Rule(f"KB{match[1]}", words, page, function, is_fatal))
+    return tuple(sorted(rules, key=lambda rule: rule.code))
