@@ -36,8 +36,8 @@ sys.exit(7)
 
 
 @pytest.fixture
-def known(base: Base) -> Base:
-    """A knowledge base that knows one failure."""
+def base(base: Base) -> Base:
+    """A knowledge base with an article about one failure."""
     base.article(literal=FAILURE)
     return base
 
@@ -53,12 +53,10 @@ def start(base: Base, *command: str, **more: Any) -> subprocess.Popen[bytes]:
     )
 
 
-def ended(base: Base, *command: str, given: bytes = b"", **more: Any) -> tuple[int, bytes, bytes]:
-    """Runs it to its end: the return code, and what came on both streams."""
-    if "stdin" not in more:
-        more["stdin"] = subprocess.PIPE
-    process = start(base, *command, **more)
-    out, err = process.communicate(given or None, timeout=60)
+def run(base: Base, *command: str, stdin: bytes = b"", **more: Any) -> tuple[int, bytes, bytes]:
+    """Runs a program under `kbtools run` to its end: return code, output, errors."""
+    process = start(base, *command, stdin=subprocess.PIPE, **more)
+    out, err = process.communicate(stdin or None, timeout=60)
     return process.returncode, out or b"", err or b""
 
 
@@ -67,21 +65,21 @@ def python(code: str) -> tuple[str, ...]:
     return sys.executable, "-c", code
 
 
-def test_the_article_stands_under_the_traceback(known: Base) -> None:
-    """A program that fails with a known failure: its traceback whole, and below it the article."""
-    code, out, err = ended(known, *python(FAILS))
+def test_the_article_stands_under_the_traceback(base: Base) -> None:
+    """A failure that has an article: the program's whole traceback, and below it the article."""
+    code, out, err = run(base, *python(FAILS))
     assert (code, out) == (1, b"")
-    traceback, _, said = err.decode().partition("\n\n")
+    traceback, _, message = err.decode().partition("\n\n")
     assert traceback.startswith("Traceback (most recent call last):")
     assert traceback.endswith(FAILURE)
-    assert said == "kbtools: KB0001: Do it right.\n  kbtools explain KB0001\n"
+    assert message == "kbtools: KB0001: Do it right.\n  kbtools explain KB0001\n"
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_the_failure_may_be_on_either_stream(known: Base, stream: str) -> None:
+def test_the_failure_may_be_on_either_stream(base: Base, stream: str) -> None:
     """What a test runner prints on standard output counts, too; the article is on the other."""
     code = f"import sys; print({FAILURE!r}, file=sys.{stream}); sys.exit(4)"
-    returned, out, err = ended(known, *python(code))
+    returned, out, err = run(base, *python(code))
     assert returned == 4
     assert b"KB0001" in err
     assert b"KB0001" not in out
@@ -90,30 +88,30 @@ def test_the_failure_may_be_on_either_stream(known: Base, stream: str) -> None:
 @pytest.mark.parametrize(
     "code", [f"print({FAILURE!r})", "raise SystemExit(3)", "raise ValueError('another')"]
 )
-def test_silent_without_a_known_failure(known: Base, code: str) -> None:
+def test_silent_without_an_article(base: Base, code: str) -> None:
     """Nothing is added when the program succeeds, whatever it printed, or when nothing matches."""
     alone = subprocess.run(python(code), capture_output=True)
-    returned, out, err = ended(known, *python(code))
+    returned, out, err = run(base, *python(code))
     assert (returned, out, err) == (alone.returncode, alone.stdout, alone.stderr)
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 77, 255])
-def test_exit_codes(known: Base, code: int) -> None:
+def test_exit_codes(base: Base, code: int) -> None:
     """The exit code is the program's."""
-    assert ended(known, "sh", "-c", f"exit {code}")[0] == code
+    assert run(base, "sh", "-c", f"exit {code}")[0] == code
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGSEGV", "SIGKILL", "SIGINT", "SIGABRT", "SIGPIPE"])
-def test_killed_by_a_signal(known: Base, name: str) -> None:
+def test_killed_by_a_signal(base: Base, name: str) -> None:
     """A program that a signal ends: `kbtools run` ends by the same signal, a shell sees 128 + n."""
     kill = f"kill -{name[3:]} $$"
-    assert ended(known, "sh", "-c", kill)[0] == -getattr(signal, name)
+    assert run(base, "sh", "-c", kill)[0] == -getattr(signal, name)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"])
-def test_signals_are_forwarded_once(known: Base, name: str) -> None:
+def test_signals_are_forwarded_once(base: Base, name: str) -> None:
     """A signal sent to `kbtools run` reaches the program, once, and does nothing else."""
-    process = start(known, *python(COUNTS))
+    process = start(base, *python(COUNTS))
     assert process.stdout
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(getattr(signal, name))
@@ -121,27 +119,27 @@ def test_signals_are_forwarded_once(known: Base, name: str) -> None:
     assert (process.returncode, out, err) == (7, b"%d\n" % getattr(signal, name), b"")
 
 
-def test_a_program_that_signals_its_own_group(known: Base) -> None:
+def test_a_program_that_signals_its_own_group(base: Base) -> None:
     """What the program sends to its whole group is not sent to it a second time."""
     code = COUNTS.replace('print("ready", flush=True)', "import os; os.killpg(0, 10)")
-    process = start(known, *python(code), start_new_session=True)
+    process = start(base, *python(code), start_new_session=True)
     assert process.communicate(timeout=30)[0] == b"10\n"
     assert process.returncode == 7
 
 
-def test_what_kills_kbtools_kills_the_program(known: Base) -> None:
+def test_what_kills_kbtools_kills_the_program(base: Base) -> None:
     """SIGKILL cannot be forwarded, and still leaves nothing running."""
-    process = start(known, *python("import time; print('ready'); time.sleep(60)"))
+    process = start(base, *python("import time; print('ready'); time.sleep(60)"))
     assert process.stdout
     assert process.stdout.readline() == b"ready\n"
     process.kill()
     process.communicate(timeout=30)
-    assert known.running_after(5) == []
+    assert base.running_after(5) == []
 
 
-def test_stopped_and_continued(known: Base) -> None:
+def test_stopped_and_continued(base: Base) -> None:
     """When the program is stopped, so is `kbtools run`, as a shell expects; and both go on."""
-    process = start(known, "sh", "-c", "kill -TSTP $$; echo on", process_group=0)
+    process = start(base, "sh", "-c", "kill -TSTP $$; echo on", process_group=0)
     stat = Path(f"/proc/{process.pid}/stat")
     deadline = time.monotonic() + 20
     while stat.read_text().rpartition(") ")[2][0] != "T":
@@ -152,10 +150,10 @@ def test_stopped_and_continued(known: Base) -> None:
     assert process.returncode == 0
 
 
-def test_standard_input_is_the_programs(known: Base) -> None:
+def test_standard_input_is_the_programs(base: Base) -> None:
     """Bytes on standard input reach the program, and so does its end; a closed one is closed."""
-    given = bytes(range(256)) * 1000
-    assert ended(known, "cat", given=given)[1] == given
+    data = bytes(range(256)) * 1000
+    assert run(base, "cat", stdin=data)[1] == data
     code = "import os\ntry: os.fstat(0)\nexcept OSError: print('closed')"
     line = 'exec "$@" <&-'
     process = subprocess.run(
@@ -164,9 +162,9 @@ def test_standard_input_is_the_programs(known: Base) -> None:
     assert process.stdout == b"closed\n"
 
 
-def test_an_answer_is_waited_for(known: Base) -> None:
+def test_an_answer_is_waited_for(base: Base) -> None:
     """A prompt with no newline is passed on at once: the program can hold a conversation."""
-    process = start(known, "sh", "-c", "printf 'name? '; read x; echo hello $x", stdin=-1)
+    process = start(base, "sh", "-c", "printf 'name? '; read x; echo hello $x", stdin=-1)
     assert process.stdout
     started = time.monotonic()
     assert os.read(process.stdout.fileno(), 100) == b"name? "
@@ -174,22 +172,22 @@ def test_an_answer_is_waited_for(known: Base) -> None:
     assert process.communicate(b"you\n", timeout=30)[0] == b"hello you\n"
 
 
-def test_bytes_are_as_they_were(known: Base) -> None:
+def test_bytes_are_as_they_were(base: Base) -> None:
     """No byte is changed: no newline added, nothing decoded."""
-    assert ended(known, *python(ALL_BYTES))[1] == bytes(range(256)) * 3
+    assert run(base, *python(ALL_BYTES))[1] == bytes(range(256)) * 3
 
 
-def test_two_streams_stay_two(known: Base) -> None:
+def test_two_streams_stay_two(base: Base) -> None:
     """Standard output and standard error are not mixed, unless both are one; then order is kept."""
     code = "for n in 1 2 3 4 5 6 7 8 9; do echo out $n; echo err $n >&2; done"
-    whole = "".join(f"out {n}\nerr {n}\n" for n in range(1, 10)).encode()
-    _, out, err = ended(known, "sh", "-c", code)
-    assert out == b"".join(line for line in whole.splitlines(True) if line.startswith(b"out"))
-    assert err == b"".join(line for line in whole.splitlines(True) if line.startswith(b"err"))
-    assert ended(known, "sh", "-c", code, stderr=subprocess.STDOUT)[1] == whole
+    both = "".join(f"out {n}\nerr {n}\n" for n in range(1, 10)).encode()
+    _, out, err = run(base, "sh", "-c", code)
+    assert out == b"".join(line for line in both.splitlines(True) if line.startswith(b"out"))
+    assert err == b"".join(line for line in both.splitlines(True) if line.startswith(b"err"))
+    assert run(base, "sh", "-c", code, stderr=subprocess.STDOUT)[1] == both
 
 
-def test_a_hundred_megabytes(known: Base) -> None:
+def test_a_hundred_megabytes(base: Base) -> None:
     """A hundred megabytes arrive unchanged, and the failure at their end is still found."""
     code = f"""
 import os, sys
@@ -199,7 +197,7 @@ for _ in range(1000):
 sys.stdout.flush()
 {FAILS}
 """
-    process = start(known, *python(code))
+    process = start(base, *python(code))
     assert process.stdout
     assert process.stderr
     digest = hashlib.sha256()
@@ -224,7 +222,7 @@ def held(pid: int) -> int:
     return int(peak)
 
 
-def test_into_files(known: Base, tmp_path: Path) -> None:
+def test_into_files(base: Base, tmp_path: Path) -> None:
     """Where output goes to a file, the program has that very file, and the article is at its end.
 
     What the file held before does not count.
@@ -233,29 +231,29 @@ def test_into_files(known: Base, tmp_path: Path) -> None:
     log.write_text("earlier\n")
     code = f"import os, stat; print(stat.S_ISREG(os.fstat(1).st_mode)); {FAILS}"
     with log.open("ab") as file:
-        assert ended(known, *python(code), stdout=file, stderr=file)[0] == 1
+        assert run(base, *python(code), stdout=file, stderr=file)[0] == 1
     text = log.read_text()
     assert text.startswith("earlier\nTrue\nTraceback")
     assert text.endswith("KB0001: Do it right.\n  kbtools explain KB0001\n")
     log.write_text(f"{FAILURE}\n")
     with log.open("ab") as file:
-        assert ended(known, "false", stdout=file, stderr=file)[0] == 1
+        assert run(base, "false", stdout=file, stderr=file)[0] == 1
     assert log.read_text() == f"{FAILURE}\n"
 
 
-def test_a_reader_that_leaves(known: Base) -> None:
+def test_a_reader_that_leaves(base: Base) -> None:
     """When nobody reads any more, the program gets its SIGPIPE and the shell sees it."""
     line = '"$@" | head -n 1; echo "${PIPESTATUS[0]}"'
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", line, "bash", *KBTOOLS, "run", "yes"], capture_output=True, timeout=30
     )
-    assert done.stdout == b"y\n141\n"
-    assert done.stderr == b""
+    assert process.stdout == b"y\n141\n"
+    assert process.stderr == b""
 
 
-def test_what_is_left_running_goes_on_printing(known: Base) -> None:
+def test_what_is_left_running_goes_on_printing(base: Base) -> None:
     """The program ends at once though a child of it lives on, and that child's output arrives."""
-    process = start(known, "sh", "-c", "(sleep 2; echo late) & echo early")
+    process = start(base, "sh", "-c", "(sleep 2; echo late) & echo early")
     started = time.monotonic()
     process.wait(timeout=30)
     assert time.monotonic() - started < 1.9
@@ -263,50 +261,50 @@ def test_what_is_left_running_goes_on_printing(known: Base) -> None:
     assert process.stdout.read() == b"early\nlate\n"
 
 
-def test_other_descriptors_are_inherited(known: Base, tmp_path: Path) -> None:
+def test_all_descriptors_are_inherited(base: Base, tmp_path: Path) -> None:
     """A descriptor that the shell opened for the program is there."""
     line = 'exec 7>"$0"; exec "$@"'
-    command = [*KBTOOLS, "run", "sh", "-c", "echo there >&7"]
+    command = [*KBTOOLS, "run", "sh", "-c", "echo seven >&7"]
     assert subprocess.run(["bash", "-c", line, str(tmp_path / "seven"), *command]).returncode == 0
-    assert (tmp_path / "seven").read_text() == "there\n"
+    assert (tmp_path / "seven").read_text() == "seven\n"
 
 
-def test_a_program_that_is_not_there(known: Base, tmp_path: Path) -> None:
+def test_a_program_that_does_not_exist(base: Base, tmp_path: Path) -> None:
     """Exit codes and one line, as of a shell."""
-    assert ended(known, "no-such-program") == (
+    assert run(base, "no-such-program") == (
         *(127, b""),
         b"kbtools: no-such-program: No such file or directory\n",
     )
     script = tmp_path / "script"
     script.write_text("echo ran $1\n")
-    assert ended(known, str(script))[0] == 126
+    assert run(base, str(script))[0] == 126
     script.chmod(0o755)
-    assert ended(known, str(script), "well")[:2] == (0, b"ran well\n")
+    assert run(base, str(script), "well")[:2] == (0, b"ran well\n")
 
 
-def test_options_are_the_programs(known: Base) -> None:
+def test_options_are_the_programs(base: Base) -> None:
     """With or without `--`, what follows the program's name is its own."""
     code = "import sys; print(sys.argv[1:])"
     words = (*python(code), "--index", "-h", "--", "run")
-    assert ended(known, *words)[1] == b"['--index', '-h', '--', 'run']\n"
+    assert run(base, *words)[1] == b"['--index', '-h', '--', 'run']\n"
 
 
 @pytest.mark.parametrize("broken", ["no index", "toml"])
-def test_a_fault_of_ours_is_one_line(known: Base, broken: str) -> None:
+def test_an_error_of_kbtools_is_a_line(base: Base, broken: str) -> None:
     """Without a knowledge base that can be read, the program is as it was, and one line says so."""
     if broken == "toml":
-        (known.root / "kbtools.toml").write_text("[")
+        (base.root / "kbtools.toml").write_text("[")
     else:
-        (known.root / "kbtools.toml").write_text(
+        (base.root / "kbtools.toml").write_text(
             '[knowledge-base]\nname = "a"\nprefix = "A"\nprefixes = 1\n'
         )
-    code, _, err = ended(known, *python(FAILS))
+    code, _, err = run(base, *python(FAILS))
     assert code == 1
-    traceback, _, said = err.decode().partition("\n\n")
+    traceback, _, message = err.decode().partition("\n\n")
     assert traceback.endswith(FAILURE)
-    assert said.startswith("kbtools: no article was looked for: ")
-    assert said.count("\n") == 1
-    assert ended(known, "true") == (0, b"", b"")
+    assert message.startswith("kbtools: no article was looked for: ")
+    assert message.count("\n") == 1
+    assert run(base, "true") == (0, b"", b"")
 
 
 def in_terminal(base: Base, *command: str, typed: bytes = b"") -> tuple[int, bytes]:
@@ -343,31 +341,31 @@ for n in range(20):
 """
 
 
-def test_a_terminal_stays_one(known: Base) -> None:
+def test_a_terminal_stays_a_terminal(base: Base) -> None:
     """In a terminal the program has one on all three, of its size; the screen is the same."""
-    alone = in_terminal(known, *python(SHOWS))
+    alone = in_terminal(base, *python(SHOWS))
     assert alone[1].startswith(
         b"True True True 101 33 101 33\r\n\x1b[31mred\x1b[0m\r\nout 0\r\nerr"
     )
-    assert in_terminal(known, *KBTOOLS, "run", *python(SHOWS)) == alone
+    assert in_terminal(base, *KBTOOLS, "run", *python(SHOWS)) == alone
 
 
-def test_ctrl_c_in_a_terminal(known: Base) -> None:
+def test_ctrl_c_in_a_terminal(base: Base) -> None:
     """Ctrl-C interrupts the program once, and its own exit code is seen."""
-    code, screen = in_terminal(known, *KBTOOLS, "run", *python(COUNTS), typed=b"\x03")
+    code, screen = in_terminal(base, *KBTOOLS, "run", *python(COUNTS), typed=b"\x03")
     assert code == 7
     assert screen.replace(b"^C", b"") == b"ready\r\n2\r\n"
 
 
-def test_typing_in_a_terminal(known: Base) -> None:
+def test_typing_in_a_terminal(base: Base) -> None:
     """What is typed is echoed once and reaches the program, whatever stands between."""
     code = "print('hello', input('ready? '))"
     command = (*KBTOOLS, "run", *python(code))
-    assert in_terminal(known, *command, typed=b"you\n") == (0, b"ready? you\r\nhello you\r\n")
+    assert in_terminal(base, *command, typed=b"you\n") == (0, b"ready? you\r\nhello you\r\n")
 
 
-def test_a_failure_in_a_terminal(known: Base) -> None:
+def test_a_failure_in_a_terminal(base: Base) -> None:
     """The article is the last thing on the screen."""
-    code, screen = in_terminal(known, *KBTOOLS, "run", *python(FAILS))
+    code, screen = in_terminal(base, *KBTOOLS, "run", *python(FAILS))
     assert code == 1
     assert screen.endswith(b"KB0001: Do it right.\r\n  kbtools explain KB0001\r\n")

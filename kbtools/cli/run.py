@@ -14,8 +14,8 @@ import click
 from kbtools.cli.group import INDEX
 from kbtools.integrations import wrapping
 
-NOT_FOUND, NOT_TO_BE_RUN = 127, 126
-"""Exit codes of a shell for a program that is not there, or may not be run."""
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+"""Exit codes of a shell for a program that does not exist, or may not be executed."""
 
 
 @click.command(
@@ -25,43 +25,44 @@ NOT_FOUND, NOT_TO_BE_RUN = 127, 126
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @INDEX
 def run(command: tuple[str, ...], index: Path | None) -> None:
-    """Runs the program CMD; when it fails, its article is shown under what it printed.
+    """Runs the program CMD; if it fails, shows the article about the failure below its output.
 
-    It runs as if on its own: with the same input, terminal and signals, and its exit code is that
-    of this command. Nothing is shown when it succeeds, or when no article is about its failure.
+    The program gets the same input, terminal and signals as without kbtools, and its exit code is
+    the exit code of this command. Nothing is shown if the program succeeds, or if no article is
+    about its failure.
     """
     try:
-        ended = wrapping.run(command)
+        end = wrapping.run(command)
     except OSError as error:
         click.echo(f"kbtools: {command[0]}: {error.strerror}", err=True)
-        sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_TO_BE_RUN)
-    # whose reader has left, has not failed
-    if ended.code and ended.signal != signal.SIGPIPE:
-        show(ended, index)
-    if ended.signal:
-        die(ended.signal)
-    sys.exit(ended.code)
+        sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
+    # SIGPIPE: the reader went away, which is not a failure of the program
+    if end.code and end.signal != signal.SIGPIPE:
+        show_article(end, index)
+    if end.signal:
+        die_by(end.signal)
+    sys.exit(end.code)
 
 
-def show(ended: wrapping.Ended, index: Path | None) -> None:
-    """Shows the article for a failure, if there is one; whatever happens here changes nothing."""
+def show_article(end: wrapping.ProgramEnd, index: Path | None) -> None:
+    """Shows the article about a failure, if there is one; an error here changes nothing else."""
     try:
         from kbtools.integrations import footnote
 
-        texts = [kept.decode("utf-8", "replace") for kept in (ended.err, ended.out)]
-        said = footnote.of(*texts, index=index)
+        texts = [output.decode("utf-8", "replace") for output in (end.err, end.out)]
+        message = footnote.brief_article(*texts, index=index)
     except KeyboardInterrupt:
         return
     except Exception as error:
-        said = f"kbtools: no article was looked for: {' '.join(str(error).split())}"
-    if said and sys.stderr:
-        with suppress(OSError):  # nobody reads it
-            click.echo(f"\n{said}", err=True)
+        message = f"kbtools: no article was looked for: {' '.join(str(error).split())}"
+    if message and sys.stderr:
+        with suppress(OSError):  # standard error has no reader any more
+            click.echo(f"\n{message}", err=True)
 
 
-def die(number: int) -> None:
-    """Ends as the program did, for whoever waits for us; its core is written already, if any."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def die_by(number: int) -> None:
+    """Ends this process by the signal that ended the program, so that our parent sees the same."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left its core, not we
     if number != signal.SIGKILL:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})

@@ -1,4 +1,4 @@
-"""What stands under the traceback of a failed program: the article, or nothing."""
+"""The lines below the output of a failed program: the article about the failure, or nothing."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from kbtools.matching.versions import SHOWN
 from kbtools.reports import diagnosis
 
 
-def of(*outputs: str, index: Path | None = None, versions: Iterable[str] = ()) -> str:
-    """The article for the first of these texts that has one, in a few lines; empty where none has.
+def brief_article(*outputs: str, index: Path | None = None, versions: Iterable[str] = ()) -> str:
+    """The article about the first of these outputs that has one, in a few lines; else nothing.
 
-    `index` is the file of a published index, else that of KBTOOLS_INDEX; else the knowledge base
-    is that of the working folder, or the one that came with kbtools. `versions` are lines as in
-    `torch==2.13.0`, for where the texts do not say.
+    Args:
+        outputs: texts that a program printed, in the order in which they are looked at.
+        index: the file of a published index; None for that of KBTOOLS_INDEX, or else the knowledge
+            base of the working folder, or the one that came with kbtools.
+        versions: lines as in `torch==2.13.0`, for what the outputs do not say themselves.
 
     Raises:
-        KbtoolsError: there is no knowledge base, or none that can be read.
+        KbtoolsError: no knowledge base exists, or it cannot be read.
     """
-    named = os.environ.get("KBTOOLS_INDEX")
-    known = matching.load(Path(), index or (Path(named) if named else None))
-    matcher = matching.Matcher(known)
+    variable = os.environ.get("KBTOOLS_INDEX")
+    knowledge = matching.load(Path(), index or (Path(variable) if variable else None))
+    matcher = matching.Matcher(knowledge)
     for text in outputs:
-        found = matcher.diagnose("\n".join((text, *versions)) if text else "").matches
-        if found:
-            return f"kbtools: {diagnosis.brief(found[0], known.address(found[0].id))}"
+        matches = matcher.diagnose("\n".join((text, *versions)) if text else "").matches
+        if matches:
+            return f"kbtools: {diagnosis.brief(matches[0], knowledge.address(matches[0].id))}"
     return ""
 
 
-def here() -> Iterable[str]:
-    """The versions in this process of what articles speak of, as in `torch==2.13.0`."""
+def installed_versions() -> Iterable[str]:
+    """The versions in this process of the packages that articles name, as in `torch==2.13.0`."""
     import platform
 
     yield f"Python {platform.python_version()}"
