@@ -1,9 +1,10 @@
-"""Shows the article under the traceback of an exception that nothing has caught.
+"""Shows the article below the traceback of an exception that no code has caught.
 
     python -m kbtools.hook script.py ...      (or -m MODULE, or -c CODE)
 
 or, in a program: `import kbtools.hook; kbtools.hook.install()`. The traceback is printed as it
-would be. Nothing else of kbtools is imported before there is one.
+would be without it. The rest of kbtools is imported only when there is a traceback: programs that
+are not ours pay for what this module imports.
 """
 
 from __future__ import annotations
@@ -11,98 +12,120 @@ from __future__ import annotations
 import sys
 import threading
 import types
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, NoReturn
 
-_OURS = (__file__, "<frozen runpy>")
-"""Files whose frames stand between the interpreter and a program that is run by this module."""
+TYPE_CHECKING = False  # as in `typing`, whose import takes a third as long as all that is imported
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+_RUNNER_FILES = (__file__, "<frozen runpy>")
+"""Files whose frames stand between the interpreter and a program that this module runs."""
 
 _installed = False
 
 
 def install() -> None:
-    """Adds the article to what `sys.excepthook` and `threading.excepthook` do; once is enough."""
+    """Adds the article to `sys.excepthook` and `threading.excepthook`.
+
+    A hook that the program has set before is called first. A second call does nothing.
+    """
     global _installed
     if _installed:
         return
     _installed = True
-    sys.excepthook = _after(sys.excepthook)
-    threads = threading.excepthook
+    sys.excepthook = _followed_by_article(sys.excepthook)
+    thread_hook = threading.excepthook
 
-    def of_a_thread(about: threading.ExceptHookArgs) -> None:
-        threads(about)
-        if about.exc_value is not None:
-            _show(about.exc_value)
+    def hook(args: threading.ExceptHookArgs) -> None:
+        thread_hook(args)
+        if args.exc_value is not None:
+            _show_article(args.exc_value)
 
-    threading.excepthook = of_a_thread
+    threading.excepthook = hook
 
 
-def _after(earlier: Callable[..., object]) -> Callable[..., None]:
+def _followed_by_article(earlier_hook: Callable[..., object]) -> Callable[..., None]:
+    """An excepthook that calls the earlier one, then shows the article."""
+
     def hook(
-        kind: type[BaseException], value: BaseException, trace: types.TracebackType | None
+        kind: type[BaseException], error: BaseException, trace: types.TracebackType | None
     ) -> None:
-        while trace and trace.tb_frame.f_code.co_filename in _OURS:
+        while trace and trace.tb_frame.f_code.co_filename in _RUNNER_FILES:
             trace = trace.tb_next
-        earlier(kind, value.with_traceback(trace), trace)
-        _show(value)
+        earlier_hook(kind, error.with_traceback(trace), trace)
+        _show_article(error)
 
     return hook
 
 
-def _show(error: BaseException) -> None:
-    """Says what there is to say; whatever happens here, the program ends as it would."""
+def _show_article(error: BaseException) -> None:
+    """Prints the article about an exception; an error here does not change how the program ends."""
     if not isinstance(error, Exception):
         return  # Ctrl-C and exits are no failures
+    from contextlib import suppress
+
     try:
         import traceback
 
         from kbtools.integrations import footnote
 
         text = "".join(traceback.format_exception(error))
-        said = footnote.of(text, versions=footnote.here())
+        message = footnote.brief_article(text, versions=footnote.installed_versions())
     except Exception as fault:
-        said = f"kbtools: no article was looked for: {' '.join(str(fault).split())}"
-    if said and sys.stderr:
-        with suppress(OSError, ValueError):  # closed, or nobody reads it
-            print(f"\n{said}", file=sys.stderr, flush=True)
+        message = f"kbtools: no article was looked for: {' '.join(str(fault).split())}"
+    if message and sys.stderr:
+        with suppress(OSError, ValueError):  # standard error is closed, or has no reader
+            print(f"\n{message}", file=sys.stderr, flush=True)
 
 
 def _run(words: list[str]) -> None:
     """Runs a program as the interpreter would: `[-c CODE | -m MODULE | FILE] [ARGUMENT]...`."""
-    import os
-
     program, sys.argv = words[0], words
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = main  # for good: threads and pickles ask for it after the last line
     if program in ("-c", "-m"):
         if len(words) < 2:
-            _refuse()
-        what, sys.argv = words[1], [program, *words[2:]]
-        sys.path[0] = "" if program == "-c" else os.getcwd()
-    if program == "-c":
-        code = compile(what, "<string>", "exec")
-    elif program == "-m":
-        code = _module(what, main)
-    elif os.path.isdir(program) or program.endswith((".zip", ".pyz")):
-        sys.path[0] = program
-        code = _module("__main__", main)
+            _exit_with_usage()
+        sys.argv = [program, *words[2:]]
+        code = _code_of_string(words[1]) if program == "-c" else _code_of_module(words[1], main)
     else:
-        sys.path[0] = os.path.dirname(os.path.realpath(program))
-        main.__file__ = program
-        try:
-            with open(program, "rb") as file:
-                source = file.read()
-        except OSError as error:
-            print(f"kbtools: {program}: {error.strerror}", file=sys.stderr)
-            raise SystemExit(2) from None
-        code = compile(source, program, "exec", dont_inherit=True)
+        code = _code_of_path(program, main)
     main.__dict__["__builtins__"] = __builtins__
     exec(code, main.__dict__)
 
 
-def _module(name: str, main: types.ModuleType) -> types.CodeType:
-    """The code of a module that is run as the program, which `main` is made to be."""
+def _code_of_string(source: str) -> types.CodeType:
+    sys.path[0] = ""
+    return compile(source, "<string>", "exec", dont_inherit=True)
+
+
+def _code_of_module(name: str, main: types.ModuleType) -> types.CodeType:
+    import os
+
+    sys.path[0] = os.getcwd()
+    return _find_code(name, main)
+
+
+def _code_of_path(path: str, main: types.ModuleType) -> types.CodeType:
+    """The code of a script, or of the `__main__` in a folder or an archive."""
+    import os
+
+    if os.path.isdir(path) or path.endswith((".zip", ".pyz")):
+        sys.path[0] = path
+        return _find_code("__main__", main)
+    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    main.__file__ = path
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        print(f"kbtools: {path}: {error.strerror}", file=sys.stderr)
+        raise SystemExit(2) from None
+    return compile(source, path, "exec", dont_inherit=True)
+
+
+def _find_code(name: str, main: types.ModuleType) -> types.CodeType:
+    """The code of a module that is run as the program; gives `main` what an import would set."""
     from importlib.util import find_spec
 
     sys.modules.pop("__main__")
@@ -126,7 +149,7 @@ def _module(name: str, main: types.ModuleType) -> types.CodeType:
     return code
 
 
-def _refuse() -> NoReturn:
+def _exit_with_usage() -> NoReturn:
     print(
         "usage: python -m kbtools.hook [-c CODE | -m MODULE | FILE] [ARGUMENT]...", file=sys.stderr
     )
@@ -135,7 +158,7 @@ def _refuse() -> NoReturn:
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
-        _refuse()
+        _exit_with_usage()
     # the module that a program imports as kbtools.hook is this one, installed already
     sys.modules["kbtools.hook"] = sys.modules["__main__"]
     install()
