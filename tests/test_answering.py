@@ -50,14 +50,14 @@ class Job:
         """Runs the steps that answer and post; what they print, and their outputs."""
         (self.folder / "event.json").write_text(json.dumps(event))
         (self.folder / "output").touch()
-        known = {
+        expressions = {
             "inputs.index": index,
             "inputs.token": "a-token",
             "runner.temp": str(self.folder),
             "github.repository": "owner/repo",
             "github.event.issue.number": str(event["issue"]["number"]),
         }
-        said = ""
+        printed = ""
         outputs: dict[str, str] = {}
         for name in ("answer", "post"):
             step = STEPS[name]
@@ -66,10 +66,10 @@ class Job:
                 if outputs["sure"] != "true":
                     continue
             filled = {
-                key: re.sub(r"\$\{\{ *(.*?) *\}\}", lambda found: known[found[1]], value)
+                key: re.sub(r"\$\{\{ *(.*?) *\}\}", lambda match: expressions[match[1]], value)
                 for key, value in step["env"].items()
             }
-            done = subprocess.run(
+            process = subprocess.run(
                 ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
                 cwd=self.base.root,
                 env={**self.environment, **filled},
@@ -77,11 +77,11 @@ class Job:
                 text=True,
                 timeout=60,
             )
-            said += done.stdout + done.stderr
-            assert done.returncode == 0, said
+            printed += process.stdout + process.stderr
+            assert process.returncode == 0, printed
             lines = (self.folder / "output").read_text().splitlines()
             outputs = dict(line.split("=", 1) for line in lines)
-        return said, outputs
+        return printed, outputs
 
     @property
     def called(self) -> list[str]:
@@ -112,7 +112,7 @@ def opened(body: str | None, **more: Any) -> dict[str, Any]:
 
 def test_a_sure_match_is_answered(job: Job) -> None:
     """A traceback in a block of code: one comment, with the article, its fix and its address."""
-    said, outputs = job.run(opened(SURE))
+    printed, outputs = job.run(opened(SURE))
     assert outputs == {"sure": "true", "article": "KB0001"}
     assert job.called[:5] == ["issue", "comment", "12", "--repo", "owner/repo"]
     posted = (job.folder / "posted").read_text("utf-8")
@@ -120,7 +120,7 @@ def test_a_sure_match_is_answered(job: Job) -> None:
         "This looks like [KB0001: article 1](https://example.org/kb/KB0001/).\n\n"
         "**What helps:** Do it right.\n"
     )
-    assert said == ""
+    assert printed == ""
 
 
 def test_plain_text_is_looked_at(job: Job) -> None:
@@ -139,15 +139,15 @@ def test_plain_text_is_looked_at(job: Job) -> None:
         (opened(SURE, issue={"pull_request": {}}), "only issues are answered"),
         (opened(f"<!-- paste it here, as in\n{TRACEBACK}\n-->\nI forgot."), "no article is about"),
         (opened(f"{OTHER}\n\n```\n{TRACEBACK}\n```\n"), "KB0002 and KB0001 may be about it"),
-        (opened("torch==2.7.0\nTypeError: of another release"), "KB0003 may be about it, not sure"),
+        (opened("torch==2.7.0\nTypeError: of another release"), "KB0003 may be about it, but"),
         (opened("Does it print RuntimeError: the\nfailure?"), "no article is about it"),
     ],
     ids=lambda value: "" if isinstance(value, dict) else value[:20],
 )
 def test_silent_otherwise(job: Job, event: dict[str, Any], why: str) -> None:
     """What is not new, no issue, not known or not sure is not answered, and the log says why."""
-    said, outputs = job.run(event)
-    assert why in said
+    printed, outputs = job.run(event)
+    assert why in printed
     assert outputs["sure"] == "false"
     assert job.called == []
 
@@ -175,18 +175,18 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("known", [False, True], ids=["alone", "with a failure"])
-def test_hostile_bodies(job: Job, text: str, known: bool) -> None:
+@pytest.mark.parametrize("has_failure", [False, True], ids=["alone", "with a failure"])
+def test_hostile_bodies(job: Job, text: str, has_failure: bool) -> None:
     """Nothing of an issue's text is executed, printed, written to an output or posted."""
-    body = f"{text}\n\n{TRACEBACK} {text}" if known else text
-    said, outputs = job.run(opened(body, issue={"title": text}))
+    body = f"{text}\n\n{TRACEBACK} {text}" if has_failure else text
+    printed, outputs = job.run(opened(body, issue={"title": text}))
     assert set(outputs) == {"sure", "article"}
     assert outputs["article"] in ("", "KB0001")
-    assert outputs["sure"] == "false" or known
+    assert outputs["sure"] == "false" or has_failure
     posted = job.folder / "posted"
-    shown = said + (posted.read_text("utf-8") if posted.exists() else "")
+    visible = printed + (posted.read_text("utf-8") if posted.exists() else "")
     for part in ("evil", "everyone", "pwned", "::", "\x1b", "a-token", "KB9999", "```"):
-        assert part not in shown.replace("https://example.org", "")
+        assert part not in visible.replace("https://example.org", "")
     assert not list(job.base.root.rglob("pwned")) and not list(job.folder.rglob("pwned"))
     assert len(job.called) in (0, 7)
 
@@ -204,9 +204,9 @@ def test_what_is_no_event(tmp_path: Path, base: Base) -> None:
     for text in ("", "[]", "{}", '{"issue": 1}', '{"issue": {"number": "x"}}', '{"zen": "\ud83d"}'):
         (tmp_path / "event.json").write_bytes(text.encode("utf-8", "surrogatepass"))
         words = ["--event", str(tmp_path / "event.json"), "--reply", str(tmp_path / "reply")]
-        done = base.kbtools("answer", *words)
-        assert (done.code, done.out) == (2, "")
-        assert "no event about an issue" in done.err
+        finished = base.kbtools("answer", *words)
+        assert (finished.code, finished.out) == (2, "")
+        assert "not an event about an issue" in finished.err
     assert not (tmp_path / "reply").exists()
 
 

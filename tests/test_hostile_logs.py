@@ -122,7 +122,7 @@ def test_an_issue_is_answered_or_not(name: str) -> None:
     for size in (65_536, 2_000_000):
         one = new_issue.Issue(1, name, LOGS[name]()[:size], True)
         started = time.process_time()
-        assert not new_issue.answer(one, index).reply
+        assert not new_issue.reply_to(one, index).reply
         assert time.process_time() - started < SECONDS
 
 

@@ -16,14 +16,16 @@ FAILURE = "RuntimeError: the failure of the day"
 
 
 @pytest.fixture
-def known(base: Base) -> Base:
+def two_articles(base: Base) -> Base:
     """A knowledge base of two articles."""
     base.article(fence("python repro id=r1", "1 / 0"), literal=FAILURE)
     base.article(literal="ValueError: another one", number=2)
     return base
 
 
-def asked(base: Base, *calls: tuple[str, dict[str, str]], words: tuple[str, ...] = ()) -> list[Any]:
+def call_tools(
+    base: Base, *calls: tuple[str, dict[str, str]], words: tuple[str, ...] = ()
+) -> list[Any]:
     """The tools that a server lists, and the answers of these."""
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     from mcp import ClientSession, StdioServerParameters, stdio_client
@@ -38,7 +40,10 @@ def asked(base: Base, *calls: tuple[str, dict[str, str]], words: tuple[str, ...]
         async with stdio_client(command) as (read, write), ClientSession(read, write) as session:
             await session.initialize()
             listed = await session.list_tools()
-            return [listed, *[await session.call_tool(name, given) for name, given in calls]]
+            return [
+                listed,
+                *[await session.call_tool(name, arguments) for name, arguments in calls],
+            ]
 
     async def in_time() -> list[Any]:
         return await asyncio.wait_for(talk(), 60)
@@ -54,45 +59,51 @@ def text(answer: Any) -> str:
     return "".join(part.text for part in answer.content)
 
 
-def test_tools_are_described(known: Base) -> None:
+def test_tools_are_described(two_articles: Base) -> None:
     """An agent is told of three tools, what each is for, and that none changes anything."""
-    [listed] = asked(known)
+    [listed] = call_tools(two_articles)
     tools = {tool.name: tool for tool in listed.tools}
     assert set(tools) == {"diagnose", "explain", "search"}
     assert all(tool.description and tool.annotations.read_only_hint for tool in tools.values())
     assert tools["diagnose"].input_schema["required"] == ["log"]
 
 
-def test_from_a_log_to_an_article(known: Base) -> None:
+def test_from_a_log_to_an_article(two_articles: Base) -> None:
     """A log gives an id, an id gives the article, words give a list; no match is an answer."""
-    _, found, none, shown, some, nothing = asked(
-        known,
+    _, diagnosis, no_match, article, hits, no_hits = call_tools(
+        two_articles,
         ("diagnose", {"log": f"Traceback (most recent call last):\n{FAILURE}\n"}),
         ("diagnose", {"log": "all is well"}),
         ("explain", {"id": "KB0001"}),
         ("search", {"words": "another ValueError"}),
         ("search", {"words": "nonesuch"}),
     )
-    [match] = json.loads(text(found))["matches"]
+    [match] = json.loads(text(diagnosis))["matches"]
     assert (match["id"], match["line"], match["confident"]) == ("KB0001", 2, True)
-    assert json.loads(text(none))["matches"] == []
-    assert "python repro id=r1" in text(shown)
-    assert [one["id"] for one in json.loads(text(some))] == ["KB0002"]
-    assert json.loads(text(nothing)) == []
+    assert json.loads(text(no_match))["matches"] == []
+    assert "python repro id=r1" in text(article)
+    assert [hit["id"] for hit in json.loads(text(hits))] == ["KB0002"]
+    assert json.loads(text(no_hits)) == []
 
 
-def test_an_unknown_article(known: Base) -> None:
+def test_an_unknown_article(two_articles: Base) -> None:
     """An id that does not exist is an error that says what to do, and the server goes on."""
-    _, wrong, right = asked(known, ("explain", {"id": "KB0099"}), ("search", {"words": "KB0001"}))
+    _, wrong, right = call_tools(
+        two_articles, ("explain", {"id": "KB0099"}), ("search", {"words": "KB0001"})
+    )
     assert wrong.is_error
     assert "no article `KB0099`" in wrong.content[0].text
     assert json.loads(text(right))[0]["id"] == "KB0001"
 
 
-def test_without_the_extra(known: Base) -> None:
+def test_without_the_extra(two_articles: Base) -> None:
     """Where the SDK is not installed, one line says how to get it, and the exit code is 2."""
     code = "import sys; sys.modules['mcp'] = None\nfrom kbtools.cli import main; main(['mcp'])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=known.root, capture_output=True)
-    assert done.returncode == 2
-    assert done.stderr == b"kbtools: `kbtools mcp` needs the MCP SDK: pip install 'kbtools[mcp]'\n"
-    assert done.stdout == b""
+    process = subprocess.run(
+        [sys.executable, "-c", code], cwd=two_articles.root, capture_output=True
+    )
+    assert process.returncode == 2
+    assert (
+        process.stderr == b"kbtools: `kbtools mcp` needs the MCP SDK: pip install 'kbtools[mcp]'\n"
+    )
+    assert process.stdout == b""

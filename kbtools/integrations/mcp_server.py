@@ -19,15 +19,15 @@ from kbtools.evidence.markdown import article_markdown
 from kbtools.evidence.state import observations
 from kbtools.matching import Index, IndexEntry
 
-FEW = 10
-"""Articles that a search gives."""
-TOP = 3
-"""Articles that a diagnosis gives."""
-READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+SEARCH_LIMIT = 10
+"""Articles in the answer to a search."""
+DIAGNOSIS_LIMIT = 3
+"""Articles in the answer to a diagnosis."""
+READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
-class Found(msgspec.Struct, frozen=True):
-    """An article, as far as a list speaks of it."""
+class SearchHit(msgspec.Struct, frozen=True):
+    """An article in the answer to a search, as the agent gets it."""
 
     id: str
     title: str
@@ -35,81 +35,95 @@ class Found(msgspec.Struct, frozen=True):
     read_on: str
 
 
-def server(start: Path, index: Path | None) -> MCPServer[None]:
-    """The server for the knowledge base around `start`, or for a published index.
+def server(start: Path, index_file: Path | None) -> MCPServer[None]:
+    """The server with the three tools; nothing runs until its `run` is called.
+
+    Args:
+        start: a folder in the knowledge base; outside of any, the one that came with kbtools.
+        index_file: the file of a published index, instead of a knowledge base.
 
     Raises:
-        KbtoolsError: there is none, or it cannot be read.
+        KbtoolsError: the knowledge base or the index cannot be read.
     """
-    known = matching.load(start, index)
-    matcher = matching.Matcher(known)
-    made = MCPServer[None](
-        known.name,
+    index = matching.load(start, index_file)
+    matcher = matching.Matcher(index)
+    mcp_server = MCPServer[None](
+        index.name,
         version=__version__,
-        instructions=f"{len(known.articles)} articles, each about one failure, with fixes that"
-        " were executed. Pass the whole output of a failed command to `diagnose` first; no matches"
-        " mean that no article is about it, which is not to be guessed around.",
+        instructions=f"{len(index.articles)} articles, each about one failure, with fixes that"
+        " were executed. Pass the whole output of a failed command to `diagnose` first. If it"
+        " returns no matches, no article is about the failure: do not guess one.",
         log_level="WARNING",
     )
 
     def diagnose(log: str) -> str:
         """Find the articles about the failure in a log: tracebacks, compiler errors, test output.
 
-        Pass the log as it is, with every line. The answer is JSON: `matches`, best first, each with
-        `id`, `summary` (what helps), the matched `line`, whether your versions are `affected`, and
-        `confident`; no matches means that no article is about it.
+        Pass the log unchanged, with every line. The answer is JSON: `matches`, best first, each
+        with `id`, `summary` (what helps), the matched `line`, whether your versions are `affected`,
+        and `confident`. If there are no matches, no article is about it.
         """
-        found = matcher.diagnose(log)
-        few = msgspec.structs.replace(found, matches=found.matches[:TOP])
-        return msgspec.json.encode(few).decode()
+        diagnosis = matcher.diagnose(log)
+        best = msgspec.structs.replace(diagnosis, matches=diagnosis.matches[:DIAGNOSIS_LIMIT])
+        return msgspec.json.encode(best).decode()
 
     def explain(id: str) -> str:
         """Read an article as Markdown: symptom, root cause, fix, what does not help, code."""
-        return _article(id.strip(), start, known, index is not None)
+        entry = _entry(id.strip(), index)
+        # the pages of a published index are on its site, not on this machine
+        return _summary(entry, index) if index_file else _article(entry, start)
 
     def search(words: str) -> str:
         """Find articles by words of their titles, fixes, error texts and components.
 
         The answer is JSON: a list, best first, of `id`, `title`, `what_helps` and `read_on`.
         """
-        return msgspec.json.encode(search_in(known, words)).decode()
+        return msgspec.json.encode(search_index(index, words)).decode()
 
     for tool in (diagnose, explain, search):
-        made.add_tool(tool, annotations=READS, structured_output=False)
-    return made
+        mcp_server.add_tool(tool, annotations=READ_ONLY, structured_output=False)
+    return mcp_server
 
 
-def search_in(index: Index, words: str) -> tuple[Found, ...]:
-    """The articles that have most of these words, best those with most of them in the title."""
-    wanted = {*words.casefold().split()}
+def search_index(index: Index, words: str) -> tuple[SearchHit, ...]:
+    """The articles that have most of these words; among equals, those with most in the title."""
+    terms = {*words.casefold().split()}
     ranked = sorted(
-        ((rank, one) for one in index.articles if (rank := _rank(one, wanted)) > (0, 0)),
-        key=lambda found: (-found[0][0], -found[0][1], found[1].id),
+        ((rank, entry) for entry in index.articles if (rank := _rank(entry, terms)) > (0, 0)),
+        key=lambda pair: (-pair[0][0], -pair[0][1], pair[1].id),
     )
     return tuple(
-        Found(one.id, one.title, one.summary, index.address(one.id)) for _, one in ranked[:FEW]
+        SearchHit(entry.id, entry.title, entry.summary, index.address(entry.id))
+        for _, entry in ranked[:SEARCH_LIMIT]
     )
 
 
-def _rank(one: IndexEntry, wanted: set[str]) -> tuple[int, int]:
-    title = f"{one.id} {one.title}".casefold()
-    literals = (signature.literal for signature in one.signatures)
-    whole = " ".join((title, one.summary, *one.components, *literals)).casefold()
-    return sum(word in whole for word in wanted), sum(word in title for word in wanted)
+def _rank(entry: IndexEntry, terms: set[str]) -> tuple[int, int]:
+    """How many of the terms are in the article's texts, and how many in its title."""
+    title = f"{entry.id} {entry.title}".casefold()
+    literals = (signature.literal for signature in entry.signatures)
+    text = " ".join((title, entry.summary, *entry.components, *literals)).casefold()
+    return sum(term in text for term in terms), sum(term in title for term in terms)
 
 
-def _article(identifier: str, start: Path, index: Index, is_published: bool) -> str:
-    entry = next((one for one in index.articles if one.id == identifier), None)
+def _entry(identifier: str, index: Index) -> IndexEntry:
+    entry = next((entry for entry in index.articles if entry.id == identifier), None)
     if entry is None:
         raise ToolError(f"no article `{identifier}`; `search` and `diagnose` give ids")
-    if is_published:  # its pages are elsewhere
-        return f"# {entry.id}: {entry.title}\n\n{entry.summary}\n\n{index.address(entry.id)}\n"
+    return entry
+
+
+def _summary(entry: IndexEntry, index: Index) -> str:
+    return f"# {entry.id}: {entry.title}\n\n{entry.summary}\n\n{index.address(entry.id)}\n"
+
+
+def _article(entry: IndexEntry, start: Path) -> str:
     try:
-        settings = matching.settings_of(start)
-        base = load_base(settings)
+        config = matching.settings_of(start)
+        base = load_base(config)
     except KbtoolsError as error:
         raise ToolError(str(error)) from error
-    found = next((one for one in base.articles if one.id == identifier), None)
-    if found is None:
-        raise ToolError(f"{identifier} cannot be read; see: kbtools check")
-    return article_markdown(found, observations(found, settings), settings.knowledge_base.url)
+    article = next((article for article in base.articles if article.id == entry.id), None)
+    if article is None:
+        raise ToolError(f"{entry.id} cannot be read; see: kbtools check")
+    return article_markdown(article, observations(article, config), config.knowledge_base.url)

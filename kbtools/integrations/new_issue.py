@@ -1,7 +1,7 @@
 """A newly opened issue → the reply to it, or why there is none.
 
-An issue is written by anybody. Nothing of its text is repeated in what is made here: a reply has
-only what articles and the knowledge base say, and a number of a line.
+Anybody can write an issue. Nothing of its text is repeated here: a reply holds only texts of the
+article and of the knowledge base, and the number of a line.
 """
 
 from __future__ import annotations
@@ -22,38 +22,45 @@ _FENCE = re.compile(
 _COMMENT = "<!--", "-->"
 
 
+class EventError(KbtoolsError):
+    """The file of an event cannot be read, or the event is not about an issue."""
+
+
 class Issue(msgspec.Struct, frozen=True):
-    """What an event says of the issue that it is about."""
+    """An issue, as the event about it has it."""
 
     number: int
     title: str
     body: str
     is_new: bool
-    """Opened by this very event, and no pull request."""
+    """Whether this very event opened it, and it is no pull request."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class IssueReply(msgspec.Struct, frozen=True):
     """A reply, or the reason why there is none."""
 
     article: str = ""
+    """The id of the article that is about the issue, surely or not; empty for none."""
     reply: str = ""
+    """The text of the comment, as Markdown; empty for none."""
     silence: str = ""
+    """Why the issue gets no reply; empty if it gets one."""
 
 
-def issue(event: Path) -> Issue:
-    """The issue of a file that GitHub Actions names in GITHUB_EVENT_PATH.
+def read_issue(event_file: Path) -> Issue:
+    """The issue of an event, from the file that GitHub Actions names in GITHUB_EVENT_PATH.
 
     Raises:
-        KbtoolsError: it is not there, or is no event about an issue.
+        EventError: the file cannot be read, or the event is not about an issue.
     """
     try:
-        said: Any = msgspec.json.decode(event.read_bytes())
-        about = said["issue"]
+        event: Any = msgspec.json.decode(event_file.read_bytes())
+        issue = event["issue"]
         return Issue(
-            number=int(about["number"]),
-            title=str(about.get("title") or ""),
-            body=str(about.get("body") or ""),
-            is_new=said.get("action") == "opened" and "pull_request" not in about,
+            number=int(issue["number"]),
+            title=str(issue.get("title") or ""),
+            body=str(issue.get("body") or ""),
+            is_new=event.get("action") == "opened" and "pull_request" not in issue,
         )
     except (
         OSError,
@@ -63,37 +70,40 @@ def issue(event: Path) -> Issue:
         ValueError,
         AttributeError,
     ) as error:
-        raise KbtoolsError(f"{event}: no event about an issue: {type(error).__name__}") from error
+        # the name alone: the message of an error may quote the event, which anybody can write
+        reason = type(error).__name__
+        raise EventError(f"{event_file}: not an event about an issue: {reason}") from error
 
 
-def answer(one: Issue, index: Index) -> Answer:
-    """The reply to an issue: only when it is new and the match is sure.
+def reply_to(issue: Issue, index: Index) -> IssueReply:
+    """The reply to an issue, only if it is new and the match is sure.
 
-    Its body is looked at as a whole and by its blocks of code: where the two speak of different
-    articles, none is sure.
+    The whole body is matched, and its blocks of code alone: if the two lead to different articles,
+    none of them is sure.
     """
-    if not one.is_new:
-        return Answer(silence="only issues are answered, and only when they are opened")
+    if not issue.is_new:
+        return IssueReply(silence="only issues are answered, and only when they are opened")
     if not index.url:
-        return Answer(silence="the knowledge base has no address yet: `url` in kbtools.toml")
+        return IssueReply(silence="the knowledge base has no address yet: `url` in kbtools.toml")
     matcher = Matcher(index)
-    body = without_comments(one.body.replace("\r\n", "\n"))
-    blocks = "\n".join(found[2] for found in _FENCE.finditer(body))
+    body = without_comments(issue.body.replace("\r\n", "\n"))
+    blocks = "\n".join(block[2] for block in _FENCE.finditer(body))
     best = [_best(matcher, text) for text in (body, blocks)]
-    found = {match.id: match for match in best if match is not None}
-    if not found:
-        return Answer(silence="no article is about it")
-    if len(found) > 1:
-        return Answer(silence=f"{' and '.join(found)} may be about it")
-    [match] = found.values()
+    matches = {match.id: match for match in best if match is not None}
+    if not matches:
+        return IssueReply(silence="no article is about it")
+    if len(matches) > 1:
+        return IssueReply(silence=f"{' and '.join(matches)} may be about it")
+    [match] = matches.values()
     if not any(match is not None and match.confident for match in best):
-        why = "; ".join(match.hints) or "it does not read as an error"
-        return Answer(article=match.id, silence=f"{match.id} may be about it, not surely: {why}")
-    return Answer(match.id, links.reply(match, index.url, index.name))
+        doubt = "; ".join(match.hints) or "it does not read as an error"
+        silence = f"{match.id} may be about it, but the match is not sure: {doubt}"
+        return IssueReply(article=match.id, silence=silence)
+    return IssueReply(match.id, links.reply(match, index.url, index.name))
 
 
 def without_comments(text: str) -> str:
-    """The text without the comments of HTML in which templates of issues say what to fill in."""
+    """The text without HTML comments, in which the templates of issues say what to fill in."""
     start, end = _COMMENT
     parts = text.split(start)
     return parts[0] + "".join(part.partition(end)[2] for part in parts[1:])

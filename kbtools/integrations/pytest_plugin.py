@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kbtools.verification.verifier import Result, Task, Verifier
 
 
-class Contradicted(Exception):
-    """A red verdict."""
+class RedVerdict(Exception):
+    """A snippet contradicts its article."""
 
     def __init__(self, result: Result) -> None:
         super().__init__(result.verdict.reason)
@@ -32,36 +32,39 @@ class Verifiers:
 
     def __init__(self) -> None:
         self._verifiers: dict[Path, Verifier] = {}
-        self._toolchain: dict[Path, Toolchain] = {}
+        self._toolchains: dict[Path, Toolchain] = {}
 
-    def toolchain(self, base: Config) -> Toolchain:
-        """What the interpreter at hand holds, asked once for each knowledge base."""
+    def toolchain(self, config: Config) -> Toolchain:
+        """What the interpreter of pytest holds, read once for each knowledge base."""
         from kbtools.toolchains import environments
 
-        if base.root not in self._toolchain:
-            where = environments.find_environment(base, None)
-            self._toolchain[base.root] = environments.toolchain_of(where)
-        return self._toolchain[base.root]
+        if config.root not in self._toolchains:
+            environment = environments.find_environment(config, None)
+            self._toolchains[config.root] = environments.toolchain_of(environment)
+        return self._toolchains[config.root]
 
     def of(self, item: SnippetItem) -> Verifier:
         """The verifier that an item runs on."""
+        config = item.knowledge_base
+        if config.root not in self._verifiers:
+            items = [i for i in item.session.items if isinstance(i, SnippetItem)]
+            tasks = [i.task for i in items if i.knowledge_base.root == config.root]
+            self._verifiers[config.root] = self._start(config, tasks)
+        return self._verifiers[config.root]
+
+    def _start(self, config: Config, tasks: list[Task]) -> Verifier:
         from kbtools.toolchains import environments
         from kbtools.verification.machines import ThisMachine
         from kbtools.verification.verifier import RunOptions, Verifier
 
-        root = item.base.root
-        if root not in self._verifiers:
-            same = [i for i in item.session.items if isinstance(i, SnippetItem)]
-            tasks = [i.task for i in same if i.base.root == root]
-            here = environments.find_environment(item.base, None)
-            engine = partial(ThisMachine(item.base).engine, here)
-            verifier = Verifier(item.base, tasks, RunOptions(rerun_remembered=True), engine)
-            verifier.engine.__enter__()
-            self._verifiers[root] = verifier
-        return self._verifiers[root]
+        environment = environments.find_environment(config, None)
+        engine = partial(ThisMachine(config).engine, environment)
+        verifier = Verifier(config, tasks, RunOptions(rerun_remembered=True), engine)
+        verifier.engine.__enter__()  # `close` is its exit, when the session ends
+        return verifier
 
     def close(self) -> None:
-        """Ends them all."""
+        """Ends the engine of every verifier."""
         for verifier in self._verifiers.values():
             verifier.engine.close()
 
@@ -71,13 +74,13 @@ VERIFIERS = pytest.StashKey[Verifiers]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds `--diagnose` and its setting."""
-    about = "show the article of kbtools that is about a test's failure"
+    about = "show the article of kbtools about the failure of a test"
     parser.getgroup("kbtools").addoption("--diagnose", action="store_true", help=about)
     parser.addini("kbtools_diagnose", about, type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes room for the verifiers of the session."""
+    """Prepares the verifiers of the session, and the reports of `--diagnose`."""
     config.stash[VERIFIERS] = Verifiers()
     if config.getoption("diagnose") or config.getini("kbtools_diagnose"):
         config.pluginmanager.import_plugin("kbtools.integrations.pytest_diagnose")
@@ -85,9 +88,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Ends what still runs."""
-    benches = config.stash.get(VERIFIERS, None)
-    if benches:
-        benches.close()
+    verifiers = config.stash.get(VERIFIERS, None)
+    if verifiers:
+        verifiers.close()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ArticleFile | None:
@@ -97,8 +100,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ArticleFil
     root = next((p for p in file_path.parents if (p / "kbtools.toml").is_file()), None)
     if root is None or file_path.parent != root / "kb":
         return None
-    made: ArticleFile = ArticleFile.from_parent(parent, path=file_path)
-    return made
+    file: ArticleFile = ArticleFile.from_parent(parent, path=file_path)
+    return file
 
 
 class ArticleFile(pytest.File):
@@ -114,15 +117,16 @@ class ArticleFile(pytest.File):
         from kbtools.reports import text
         from kbtools.verification.verifier import plan
 
-        base = config.find(self.path.parent)
-        articles, problems = readable_articles(load_base(base, [self.path]))
+        knowledge_base = config.find(self.path.parent)
+        articles, problems = readable_articles(load_base(knowledge_base, [self.path]))
         if problems:
-            shown = "\n\n".join(text.problem(one) for one in problems)
-            raise self.CollectError(click.unstyle(shown))
-        toolchain = self.config.stash[VERIFIERS].toolchain(base)
+            report = "\n\n".join(text.problem(problem) for problem in problems)
+            raise self.CollectError(click.unstyle(report))
+        toolchain = self.config.stash[VERIFIERS].toolchain(knowledge_base)
         for task in plan(articles, toolchain, None, list(Role)):
+            name = f"{task.snippet.name}[{task.snippet.role}]"
             item: SnippetItem = SnippetItem.from_parent(
-                self, name=f"{task.snippet.name}[{task.snippet.role}]", task=task, base=base
+                self, name=name, task=task, knowledge_base=knowledge_base
             )
             yield item
 
@@ -130,22 +134,22 @@ class ArticleFile(pytest.File):
 class SnippetItem(pytest.Item):
     """One snippet."""
 
-    def __init__(self, *, task: Task, base: Config, **rest: Any) -> None:
+    def __init__(self, *, task: Task, knowledge_base: Config, **rest: Any) -> None:
         super().__init__(**rest)
         self.task = task
-        self.base = base
+        self.knowledge_base = knowledge_base  # `self.config` is pytest's
 
     def runtest(self) -> None:
         """Green passes, grey is skipped with its reason, red fails."""
         result = self.config.stash[VERIFIERS].of(self).verify_snippet(self.task, lambda *_: None)
         if result.verdict.colour == "red":
-            raise Contradicted(result)
+            raise RedVerdict(result)
         if result.verdict.colour == "grey":
             pytest.skip(f"{result.verdict.name}: {result.verdict.reason}")
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        """What `kbtools verify` would say of it."""
-        if isinstance(excinfo.value, Contradicted):
+        """The report of `kbtools verify` on a red verdict."""
+        if isinstance(excinfo.value, RedVerdict):
             import click
 
             from kbtools.reports import text
