@@ -20,11 +20,11 @@ COMMANDS = main.list_commands(click.Context(main))
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help(name: str) -> None:
     """The help of every command says what it does and names every option and argument."""
-    done = run_command(None, *([name] if name else []), "--help")
-    assert done.exit_code == 0
+    result = run_command(None, *([name] if name else []), "--help")
+    assert result.exit_code == 0
     command = main.get_command(click.Context(main), name) if name else main
     assert command and command.help
-    text = " ".join(done.stdout.split())
+    text = " ".join(result.stdout.split())
     assert command.help.split(".")[0].replace("\n", " ") in text
     for parameter in command.params:
         if isinstance(parameter, click.Option):
@@ -49,17 +49,17 @@ def test_help_lists_every_command() -> None:
 
 def test_a_misspelt_command() -> None:
     """The command that was probably meant is proposed, and the exit code is 2."""
-    done = run_command(None, "verfy")
-    assert done.exit_code == 2
-    assert "verify" in done.stderr
+    result = run_command(None, "verfy")
+    assert result.exit_code == 2
+    assert "verify" in result.stderr
 
 
 @pytest.mark.parametrize("module", ["kbtools", "kbtools.cli"])
 def test_run_as_a_module(module: str) -> None:
     """`python -m kbtools` is `kbtools`."""
     command = [sys.executable, "-m", module, "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("kbtools, version ")
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert process.stdout.startswith("kbtools, version ")
 
 
 def test_a_command_imports_only_its_own_module() -> None:
@@ -68,8 +68,10 @@ def test_a_command_imports_only_its_own_module() -> None:
         "import sys\nfrom kbtools.cli import main\n"
         "try: main(['run', '--', 'true'])\nexcept SystemExit: print(*sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = set(done.stdout.split())
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    modules = set(process.stdout.split())
     assert {name for name in modules if name.startswith("kbtools.cli.")} == {
         *("kbtools.cli.group", "kbtools.cli.lazy", "kbtools.cli.run")
     }
@@ -89,10 +91,10 @@ def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
         "toolchain": ["list"],
         "evidence": ["merge", "."],
     }.get(name, [])
-    done = run_command(tmp_path, name, *words)
-    assert done.exit_code == 2
-    assert "kbtools init" in done.stderr
-    assert done.stdout == ""
+    result = run_command(tmp_path, name, *words)
+    assert result.exit_code == 2
+    assert "kbtools init" in result.stderr
+    assert result.stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,8 @@ def test_malformed_configuration(text: str, why: str, tmp_path: Path) -> None:
     """A kbtools.toml that will not do is named, with what is wrong, and the exit code is 2."""
     (tmp_path / "kbtools.toml").write_text(text, "utf-8")
     for words in (["check"], ["list"], ["new", "title"]):
-        done = run_command(tmp_path, *words)
-        assert done.exit_code == 2
-        assert str(tmp_path / "kbtools.toml") in done.stderr
-        assert why in done.stderr
+        result = run_command(tmp_path, *words)
+        assert result.exit_code == 2
+        assert str(tmp_path / "kbtools.toml") in result.stderr
+        assert why in result.stderr
     assert not (tmp_path / "kb").exists()

@@ -35,8 +35,8 @@ def init(folder: Path, prefix: str = "B") -> Result:
 def base(tmp_path: Path) -> Path:
     """A knowledge base as `init` starts it, with the prefix ABC."""
     root = tmp_path / "a base"
-    done = run_command(None, "init", str(root), "--name", 'The "A\\B" 库', "--prefix", "ABC")
-    assert done.exit_code == 0, done.output
+    result = run_command(None, "init", str(root), "--name", 'The "A\\B" 库', "--prefix", "ABC")
+    assert result.exit_code == 0, result.output
     return root
 
 
@@ -44,10 +44,10 @@ def test_init_writes_a_base_that_verifies(base: Path) -> None:
     """What init wrote is valid, names and prefix included, and its article holds."""
     assert config.find(base).knowledge_base.name == 'The "A\\B" 库'
     assert output_of(base, "check") == "1 file checked, no problems\n"
-    done = subprocess.run([*KBTOOLS, "-C", str(base), "verify"], capture_output=True, text=True)
-    assert done.returncode == 0
-    assert "ABC0001/r1" in done.stdout
-    assert "1 reproduced, 3 holds" in done.stdout
+    process = subprocess.run([*KBTOOLS, "-C", str(base), "verify"], capture_output=True, text=True)
+    assert process.returncode == 0
+    assert "ABC0001/r1" in process.stdout
+    assert "1 reproduced, 3 holds" in process.stdout
 
 
 def test_init_overwrites_nothing(base: Path, tmp_path: Path) -> None:
@@ -80,15 +80,15 @@ def test_another_form(base: Path) -> None:
     file.write_text(text.replace("[run]", '\ncomponents = ["left", "right"]\n\n[run]'), "utf-8")
     (base / "kb" / "ABC0001-division-by-zero.md").unlink()
     printed = output_of(base, "new", "another").split("\n")[0]
-    found = read_page(base / printed, config.find(base))
-    assert [one.text for one in found.headings] == [
+    page = read_page(base / printed, config.find(base))
+    assert [heading.text for heading in page.headings] == [
         *("Symptom", "症状", "Who is affected", "Best practice")
     ]
-    assert (found.matter["stage"], found.matter["components"]) == ("before dawn", ["left"])
+    assert (page.matter["stage"], page.matter["components"]) == ("before dawn", ["left"])
     assert "no problems" in output_of(base, "check")
-    done = subprocess.run([*KBTOOLS, "-C", str(base), "verify"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 reproduced, 1 holds" in done.stdout
+    process = subprocess.run([*KBTOOLS, "-C", str(base), "verify"], capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "1 reproduced, 1 holds" in process.stdout
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_new(title: str, name: str, base: Path) -> None:
     printed = output_of(base, "new", "--", title).split("\n")[0]
     assert printed == f"kb/ABC0002-{name}.md"
     assert "no problems" in output_of(base, "check")
-    [_, found] = json.loads(output_of(base, "list", "--json"))
-    assert found["title"] == " ".join(title.replace("\x07", " ").split())
+    [_, article] = json.loads(output_of(base, "list", "--json"))
+    assert article["title"] == " ".join(title.replace("\x07", " ").split())
 
 
 @pytest.mark.parametrize("title", ["", "  ", "\n", "\x07"])
@@ -145,15 +145,15 @@ def test_two_new_at_once(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Articles that are made at the same moment have ids of their own."""
     skeleton = scaffold.skeleton
 
-    def slowly(*given: Any) -> str:
+    def slowly(*arguments: Any) -> str:
         time.sleep(0.05)  # long enough for the others to look for a free id, too
-        return skeleton(*given)
+        return skeleton(*arguments)
 
     monkeypatch.setattr(scaffold, "skeleton", slowly)
-    found = config.find(base)
+    settings = config.find(base)
     with ThreadPoolExecutor(4) as pool:
-        made = pool.map(lambda title: scaffold.new_article(found, title), ("a", "b", "a", "b"))
-    assert sorted(file.name[:7] for file in made) == [f"ABC000{i}" for i in range(2, 6)]
+        files = pool.map(lambda title: scaffold.new_article(settings, title), ("a", "b", "a", "b"))
+    assert sorted(file.name[:7] for file in files) == [f"ABC000{i}" for i in range(2, 6)]
 
 
 def test_list(tmp_path: Path) -> None:
@@ -162,10 +162,10 @@ def test_list(tmp_path: Path) -> None:
     assert output_of(root, "list") == "KB0001  not run      error: it fails\n"
     record_failure(config.find(root), "KB0001", "r1", "it fails\n")
     assert output_of(root, "list") == "KB0001  reproduced   error: it fails\n"
-    [one] = json.loads(output_of(root, "list", "--json"))
-    assert (one["id"], one["path"]) == ("KB0001", "kb/KB0001-it-fails.md")
-    assert one["signatures"] == [{"literal": "it fails"}]
-    assert one["state"] == {
+    [article] = json.loads(output_of(root, "list", "--json"))
+    assert (article["id"], article["path"]) == ("KB0001", "kb/KB0001-it-fails.md")
+    assert article["signatures"] == [{"literal": "it fails"}]
+    assert article["state"] == {
         "word": "reproduced",
         "green": 1,
         "red": 0,
@@ -184,10 +184,10 @@ def test_list_of_nothing(base: Path) -> None:
 @pytest.mark.parametrize("words", [["list"], ["list", "--json"]])
 def test_list_with_a_broken_article(words: list[str], tmp_path: Path) -> None:
     """Articles that cannot be read are reported, not silently left out, and the exit code is 2."""
-    done = run_command(lay_out("several-files", tmp_path).root, *words)
-    assert done.exit_code == 2
-    assert "KB0001-broken.md:4: KB003" in done.stderr
-    assert "KB0004" in done.stdout
+    result = run_command(lay_out("several-files", tmp_path).root, *words)
+    assert result.exit_code == 2
+    assert "KB0001-broken.md:4: KB003" in result.stderr
+    assert "KB0004" in result.stdout
 
 
 @pytest.mark.parametrize("word", ["KB0001", "kb/KB0001-it-fails.md"])
@@ -196,7 +196,7 @@ def test_explain(word: str, tmp_path: Path) -> None:
     root = lay_out("sound-translation", tmp_path).root
     record_failure(config.find(root), "KB0001", "r1", "it fails\n")
     text = output_of(root, "explain", word)
-    assert text.startswith("# KB0001: error: it fails\n\n**Upgrade.**\n\nState: reproduced.")
+    assert text.startswith("# KB0001: error: it fails\n\n**Upgrade.**\n\n- State: reproduced;")
     assert 'raise SystemExit("it fails")' in text
     assert (
         "| r1 (repro) | reproduced | Python 3.11.7, triton 2.3.0, no GPU used | 2026-01-31 |"
@@ -213,11 +213,11 @@ def test_explain_beside_a_translation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["KB0404", "kb/none.md", "", "KB0001-it-fails", "/"])
-def test_explain_what_is_not_there(word: str, tmp_path: Path) -> None:
-    """An article that is not there is named, with the next step, and the exit code is 2."""
-    done = run_command(lay_out("sound", tmp_path).root, "explain", word)
-    assert done.exit_code == 2
-    assert f"no article `{word}`; kbtools list shows what there is" in done.stderr
+def test_explain_an_unknown_article(word: str, tmp_path: Path) -> None:
+    """An unknown article is named in the error, with the next step, and the exit code is 2."""
+    result = run_command(lay_out("sound", tmp_path).root, "explain", word)
+    assert result.exit_code == 2
+    assert f"no article `{word}`; see: kbtools list" in result.stderr
 
 
 def test_env(base: Path) -> None:
@@ -238,26 +238,26 @@ def test_env(base: Path) -> None:
 
 def test_env_as_json(base: Path) -> None:
     """As JSON, env is the toolchain as evidence records it."""
-    found = msgspec.json.decode(output_of(base, "env", "--json"), type=Toolchain)
-    assert found.packages["msgspec"] == msgspec.__version__
-    assert found.platform.startswith("linux-")
+    toolchain = msgspec.json.decode(output_of(base, "env", "--json"), type=Toolchain)
+    assert toolchain.packages["msgspec"] == msgspec.__version__
+    assert toolchain.platform.startswith("linux-")
 
 
 @pytest.mark.parametrize("name", ["none-such", "/dev/null", "kbtools.toml"])
 def test_env_of_nothing(name: str, base: Path) -> None:
     """A toolchain that is not declared, or no interpreter, is named, and the exit code is 2."""
-    done = run_command(base, "env", "--toolchain", name)
-    assert done.exit_code == 2
-    assert name in done.stderr
+    result = run_command(base, "env", "--toolchain", name)
+    assert result.exit_code == 2
+    assert name in result.stderr
 
 
 def test_rules() -> None:
     """Rules prints the page of every rule, and needs no knowledge base."""
-    done = run_command(None, "rules")
-    assert done.exit_code == 0
+    result = run_command(None, "rules")
+    assert result.exit_code == 0
     for rule in RULES:
-        assert f"{rule.code} {rule.name}\n" in done.stdout
-        assert rule.page.split("\n")[0] in done.stdout
+        assert f"{rule.code} {rule.name}\n" in result.stdout
+        assert rule.page.split("\n")[0] in result.stdout
 
 
 def matter_of(file: Path, root: Path) -> Any:

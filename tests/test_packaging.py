@@ -29,9 +29,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(home, with_pip=False)
     pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"]
     subprocess.run([*pip, "--no-deps", "--no-index", "--quiet", str(wheel)], check=True)
-    [own] = home.glob("lib/python*/site-packages")
+    [site_packages] = home.glob("lib/python*/site-packages")
     # not a second time what the checkout's own .pth file adds: such files are not read twice
-    (own / "dependencies.pth").write_text(f"{Path(click.__file__).parent.parent}\n")
+    (site_packages / "dependencies.pth").write_text(f"{Path(click.__file__).parent.parent}\n")
     return home
 
 
@@ -42,46 +42,46 @@ def elsewhere(home: Path) -> dict[str, str]:
     return variables
 
 
-def kbtools(home: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+def kbtools(home: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Runs the installed program in the environment's folder."""
     return subprocess.run(
         [str(home / "bin" / "kbtools"), *words],
         cwd=home,
         env=elsewhere(home),
-        input=given,
+        input=stdin,
         capture_output=True,
         text=True,
     )
 
 
-def test_it_is_the_installed_one(installed: Path) -> None:
+def test_the_wheel_is_what_runs(installed: Path) -> None:
     """What these tests run is the wheel's content, not the checkout."""
     code = "import kbtools; print(kbtools.__file__)"
     python = str(installed / "bin" / "python")
-    done = subprocess.run(
+    process = subprocess.run(
         [python, "-c", code],
         cwd=installed,
         env=elsewhere(installed),
         capture_output=True,
         text=True,
     )
-    assert str(installed) in done.stdout
+    assert str(installed) in process.stdout
 
 
 def test_a_log_is_diagnosed_anywhere(installed: Path) -> None:
     """A log of this knowledge base finds its article where there is no knowledge base."""
     log = (ROOT / "tests/logs/triton23-chunk-attention-cut.log").read_text("utf-8")
-    done = kbtools(installed, "diagnose", "--json", given=log)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["matches"][0]["id"] == "KB0002"
-    shown = kbtools(installed, "explain", "KB0002")
-    assert shown.returncode == 0, shown.stderr
-    assert "State: reproduced;" in shown.stdout
+    process = kbtools(installed, "diagnose", "--json", stdin=log)
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout)["matches"][0]["id"] == "KB0002"
+    explained = kbtools(installed, "explain", "KB0002")
+    assert explained.returncode == 0, explained.stderr
+    assert "State: reproduced;" in explained.stdout
 
 
 def test_a_program_is_run_anywhere(installed: Path) -> None:
     """`kbtools run` finds the same, offline."""
     log = ROOT / "tests/logs/triton23-chunk-attention-cut.log"
-    done = kbtools(installed, "run", "--", "sh", "-c", 'cat "$0" >&2; exit 5', str(log))
-    assert done.returncode == 5
-    assert "\nkbtools: KB0002: " in done.stderr
+    process = kbtools(installed, "run", "--", "sh", "-c", 'cat "$0" >&2; exit 5', str(log))
+    assert process.returncode == 5
+    assert "\nkbtools: KB0002: " in process.stderr

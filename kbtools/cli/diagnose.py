@@ -109,7 +109,7 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
     if named:
         about = tuple(one for one in matters if one.id == named)
         if not about:
-            raise KbtoolsError(f"no article `{named}`; kbtools list shows what there is")
+            raise KbtoolsError(f"no article `{named}`; see: kbtools list")
     elif thread:
         about = links.articles_citing(thread, matters)
         if not about:

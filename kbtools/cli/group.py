@@ -1,7 +1,7 @@
-"""What every command shares: the group, the exit codes, how an article is named.
+"""What every command shares: the group, the exit codes, options, how an article is named.
 
-Exit codes of every command: 0 well; 1 a claim is contradicted or a check failed; 2 the input or
-the call cannot be read; 3 nothing could be concluded; 130 Ctrl-C, with what finished kept.
+Exit codes of every command: 0 success; 1 a claim is contradicted or a check failed; 2 the input or
+the call cannot be read; 3 no conclusion is possible; 130 Ctrl-C, with the finished results kept.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from kbtools import __version__
 from kbtools.cli.lazy import LazyGroup
 
 if TYPE_CHECKING:
+    from kbtools.articles.model import Problem
+    from kbtools.checks.model import Base
     from kbtools.config import Config
 
 SECTIONS = {
@@ -61,19 +63,20 @@ SECTIONS = {
 
 
 class Group(LazyGroup):
-    """Turns what may go wrong below into a message and an exit code."""
+    """Turns an error of any command into a message and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
-        # a CI that cancels: end as on Ctrl-C, with what finished kept and nothing left running
-        if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:  # as nohup has it
+        # a CI cancels a job with SIGTERM: end as on Ctrl-C, with the finished results kept and no
+        # process left; where SIGTERM is ignored (nohup and the like), it stays ignored
+        if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             sys.exit(130)
         except BrokenPipeError:
-            # the reader of the pipe has left; the interpreter must not flush into it again
+            # the reader of the pipe went away; the interpreter must not flush into it at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + signal.SIGPIPE)
         except Exception as error:
@@ -92,7 +95,7 @@ class Group(LazyGroup):
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="Work on the knowledge base that this folder lies in.",
+    help="Use the knowledge base that contains this folder. [default: the working folder]",
 )
 @click.pass_context
 def main(ctx: click.Context, folder: Path) -> None:
@@ -101,30 +104,38 @@ def main(ctx: click.Context, folder: Path) -> None:
 
 
 def config_of(ctx: click.Context) -> Config:
-    """The configuration of the knowledge base that the command is about."""
+    """The configuration of the knowledge base that the command works on.
+
+    Raises:
+        ConfigError: there is none, or it cannot be decoded.
+    """
     from kbtools import config
 
     return config.find(Path(ctx.obj))
 
 
-def selected_path(base: Any, word: str) -> str:
-    """The path of the page that an argument names, by id or by path."""
+def selected_path(base: Base, word: str) -> str:
+    """The path, below the root, of the page that an argument names by its id or path.
+
+    Raises:
+        UnknownArticleError: no page has that id or path.
+    """
     for page in base.pages:
         same_id = page.matter.get("id") == word and not page.translates
         if same_id or page.path == word or (base.config.root / page.path) == Path(word).resolve():
-            return str(page.path)
-    from kbtools.config import KbtoolsError
+            return page.path
+    from kbtools.cli.errors import UnknownArticleError
 
-    raise KbtoolsError(f"no article `{word}`; kbtools list shows what there is")
+    raise UnknownArticleError(f"no article `{word}`; see: kbtools list")
 
 
-def refuse_broken(problems: Iterable[Any]) -> None:
-    """Reports what keeps articles from being read, and exits with 2 if there is any of it."""
+def refuse_broken(problems: Iterable[Problem]) -> None:
+    """Prints the problems of articles that cannot be read; exits with 2 if there are any."""
     from kbtools.reports import text
 
-    shown = [text.problem(problem) for problem in problems]
-    if shown:
-        click.echo("\n\n".join(shown), err=True)
+    reports = [text.problem(problem) for problem in problems]
+    if reports:
+        click.echo("\n\n".join(reports), err=True)
         click.echo("\nkbtools: these articles cannot be read; see: kbtools check", err=True)
         sys.exit(2)
 
@@ -133,11 +144,14 @@ INDEX = click.option(
     "--index",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     envvar="KBTOOLS_INDEX",
-    help="The api/v1/signatures.json of a site, instead of a knowledge base.",
+    metavar="FILE",
+    help="Use a published index, the api/v1/signatures.json of a site."
+    " [default: the knowledge base]",
 )
 
 TOOLCHAIN = click.option(
     "--toolchain",
     metavar="NAME|PYTHON",
-    help="One of toolchains.toml, or the path of an interpreter. [default: this one]",
+    help="A toolchain of toolchains.toml, or the path of a Python interpreter."
+    " [default: the interpreter that runs kbtools]",
 )

@@ -15,14 +15,15 @@ from kbtools.cli.group import INDEX
 def mcp(ctx: click.Context, index: Path | None) -> None:
     """Serves `diagnose`, `explain` and `search` to coding agents: MCP on standard input and output.
 
-    Needs the extra: pip install 'kbtools[mcp]'. Nothing leaves this machine.
+    It needs an extra: pip install 'kbtools[mcp]'. Nothing leaves this machine.
     """
     try:
         from kbtools.integrations import mcp_server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise
-        from kbtools.config import KbtoolsError
+        from kbtools.cli.errors import MissingExtraError
 
-        raise KbtoolsError("`kbtools mcp` needs the MCP SDK: pip install 'kbtools[mcp]'") from error
+        message = "`kbtools mcp` needs the MCP SDK: pip install 'kbtools[mcp]'"
+        raise MissingExtraError(message) from error
     mcp_server.server(Path(ctx.obj), index).run()

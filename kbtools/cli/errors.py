@@ -1,0 +1,20 @@
+"""Errors of the command line itself.
+
+A module of its own, imported when an error is raised: `kbtools run` does not wait for `config`.
+"""
+
+from __future__ import annotations
+
+from kbtools.config import KbtoolsError
+
+
+class UnknownArticleError(KbtoolsError):
+    """An argument names an article or a snippet that does not exist."""
+
+
+class MissingExtraError(KbtoolsError):
+    """A command needs packages that come with an extra of kbtools."""
+
+
+class ReportError(KbtoolsError):
+    """A report could not be written."""
