@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import click
 import pytest
+
+from kbtools import config
 
 ROOT = Path(__file__).parent.parent
 
@@ -66,6 +69,26 @@ def test_the_wheel_is_what_runs(installed: Path) -> None:
         text=True,
     )
     assert str(installed) in process.stdout
+
+
+def test_types_are_installed(installed: Path) -> None:
+    """A type checker reads the annotations of the installed package (PEP 561)."""
+    [site_packages] = installed.glob("lib/python*/site-packages")
+    assert (site_packages / "kbtools" / "py.typed").is_file()
+
+
+def test_metadata(installed: Path) -> None:
+    """A package index shows who wrote it, what it is for, where it runs; no address is made up."""
+    [distribution] = importlib.metadata.distributions(
+        name="kbtools", path=[str(folder) for folder in installed.glob("lib/python*/site-packages")]
+    )
+    metadata = distribution.metadata
+    assert metadata["Author"] == "The kbtools authors"
+    assert "Typing :: Typed" in metadata.get_all("Classifier", [])
+    assert metadata["Keywords"]
+    assert bool(metadata.get_all("Project-URL")) == bool(
+        config.find(ROOT).knowledge_base.repository
+    )
 
 
 def test_a_log_is_diagnosed_anywhere(installed: Path) -> None:
