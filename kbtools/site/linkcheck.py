@@ -1,4 +1,4 @@
-"""Every address in a built site leads somewhere: to a file, and to an anchor that is there.
+"""Checks that every address in a built site leads somewhere: to a file, and to an anchor in it.
 
 `mkdocs build --strict` sees the links of Markdown; this sees all of the HTML, the theme's too.
 """
@@ -7,52 +7,43 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from html import unescape
 from pathlib import Path
 from posixpath import dirname, normpath
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
+from selectolax.lexbor import LexborHTMLParser
 
-# A tag, after what holds nothing of interest: text, the end of an element, a tag none of whose
-# attributes leads anywhere or can be led to. A `>` within quotes ends no tag. What repeats can be
-# read in one way only and `++` goes back over nothing, so that no page takes longer than its
-# length. No group has it: up to Python 3.11.4 one with `*+` matches what it should not
-# (python/cpython#106052), and this would go over every tag. A thousand at once: each is kept
-# in memory until the match ends.
-NEXT = re.compile(
-    rb"""[^<]*+(?:
-      (?:</[a-zA-Z][^<>]*+>
-        |<(?!(?i:script|style))[a-zA-Z][a-zA-Z0-9]*+
-          (?:[ ](?!(?i:id|name|href|src|srcset|poster|data|action)[= >])
-            [a-zA-Z-]++(?:="[^"]*+")?)*/?>
-      )[^<]*+){0,1000}
-    (?:<([a-zA-Z][\w:-]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*)>)?""",
-    re.VERBOSE,
-)
-OPENS = re.compile(rb"<[a-z]", re.IGNORECASE)
-RAW = {name: re.compile(rb"</%b\b" % name, re.IGNORECASE) for name in (b"script", b"style")}
-"""Elements whose content is no markup, and what ends it."""
-# every attribute, so that no value is taken for one
-ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
+from kbtools.config import KbtoolsError
+
+SELECTOR = "[id], a[name], [href], [src], [srcset], [poster], object[data], form[action]"
+"""The elements that have an anchor or an address."""
 IN_CSS = re.compile(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""")
 LOADED_BY_LINK = {
     *("stylesheet", "icon", "manifest", "preload", "modulepreload", "prefetch", "preconnect"),
     *("dns-prefetch", "apple-touch-icon", "mask-icon"),
 }
-"""What a `link` may be that makes a browser ask for its address."""
-COMMON = 1000
-"""Characters of the attributes of a tag that may be on many pages."""
-LOADING = {"src", "srcset", "poster", "data"}
+"""Values of `rel` on a `link` for which a browser loads its address."""
 OUTSIDE = ("http", "https", "mailto", "tel", "")
 NOT_FOUND = "404.html"
 """Served for any address, so its own links cannot be relative."""
 
+DEEPEST = 5000
+"""Levels of nested elements that are read: the parser takes the square of them, here 0.05 s."""
+TAG = re.compile(rb"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
+VOID = frozenset(b"area base br col embed hr img input link meta source track wbr".split())
+"""Elements without an end tag."""
+
+
+class NestingError(KbtoolsError):
+    """The elements of a page are nested too deep for it to be read."""
+
 
 class Broken(msgspec.Struct, frozen=True, order=True):
-    """An address on a page that leads nowhere, or where none may."""
+    """An address on a page that leads nowhere, or to where it must not lead."""
 
     page: str
     """Relative to the site, as in `KB0002/index.html`."""
@@ -60,18 +51,30 @@ class Broken(msgspec.Struct, frozen=True, order=True):
     why: str
 
 
-class Found(msgspec.Struct, frozen=True):
-    """What one page holds: its anchors, and its addresses, each with whether it is loaded."""
+class PageLinks(msgspec.Struct, frozen=True):
+    """The anchors of one page, and its addresses, each with whether a browser loads it."""
 
     anchors: frozenset[str]
     addresses: frozenset[tuple[str, bool]]
 
 
+class Target(msgspec.Struct, frozen=True):
+    """Where an address leads."""
+
+    file: str = ""
+    """Relative to the site; empty for another site."""
+    fragment: str = ""
+    why: str = ""
+    """Why the address is broken; empty if it is not."""
+
+
 def check(site: Path, url: str = "") -> tuple[Broken, ...]:
     """The broken addresses of every page and style sheet of a site, in the order of the pages.
 
-    `url` is where the site will be, as far as that is known: addresses that begin with it are
-    its own, and its path is that of the page for what is not found.
+    Args:
+        site: the folder of the built site.
+        url: where the site will be, if that is known. Addresses that begin with it belong to the
+            site, and its path is that of the page for what is not found.
     """
     files = {
         f"{folder}/{name}".removeprefix(f"{site}/")
@@ -79,169 +82,175 @@ def check(site: Path, url: str = "") -> tuple[Broken, ...]:
         for name in names
     }
     anchors: dict[str, frozenset[str]] = {}
-    wanted: list[tuple[str, str, str, str]] = []
+    to_anchors: list[tuple[str, str, Target]] = []
     broken: list[Broken] = []
-    resolve = _resolver(files, url)
+    resolver = Resolver(files, url)
     for name in sorted(files):
         if name.endswith(".html"):
             with open(f"{site}/{name}", "rb") as file:  # noqa: PTH123 - thousands of them
-                found = take_apart(file.read())
-            anchors[name] = found.anchors
+                html = file.read()
+            try:
+                page = take_apart(html)
+            except NestingError as error:
+                broken.append(Broken(name, "", str(error)))
+                continue
+            anchors[name] = page.anchors
         elif name.endswith(".css"):
-            found = Found(frozenset(), frozenset(_in_css((site / name).read_text("utf-8"))))
+            page = PageLinks(frozenset(), frozenset(_in_css((site / name).read_text("utf-8"))))
         else:
             continue
         folder = dirname(name)
-        for address, loaded in found.addresses:
-            if address.startswith("#"):
-                target, fragment, why = name, unquote(address[1:]), ""
-            else:
-                target, fragment, why = resolve(name, folder, address, loaded)
-            if why:
-                broken.append(Broken(name, address, why))
-            elif fragment and target:
-                wanted.append((name, address, target, fragment))
-    broken += _missing_anchors(anchors, wanted)
+        for address, loaded in page.addresses:
+            target = resolver.resolve(name, folder, address, loaded)
+            if target.why:
+                broken.append(Broken(name, address, target.why))
+            elif target.fragment and target.file:
+                to_anchors.append((name, address, target))
+    broken += _missing_anchors(anchors, to_anchors)
     return tuple(sorted(broken))
 
 
-def take_apart(html: bytes) -> Found:
+def take_apart(html: bytes) -> PageLinks:
     """The anchors and the addresses of a page.
 
-    Bytes: most of a page is never looked at again, and decoding costs as much as reading it.
+    Raises:
+        NestingError: its elements are nested too deep.
     """
+    if _is_too_deep(html):
+        raise NestingError(f"elements are nested more than {DEEPEST} deep")
     anchors: set[str] = set()
     addresses: set[tuple[str, bool]] = set()
-    for tag, text in _tags(html):
-        found, led = _take(tag, text) if len(text) < COMMON else _take.__wrapped__(tag, text)
-        if found:
-            anchors.update(found)
-        if led:
-            addresses.update(led)
-    return Found(frozenset(anchors), frozenset(addresses))
+    for element in LexborHTMLParser(html).css(SELECTOR):
+        attributes = {name: value or "" for name, value in element.attributes.items()}
+        if "id" in attributes:
+            anchors.add(attributes["id"])
+        if element.tag == "a" and "name" in attributes:
+            anchors.add(attributes["name"])
+        addresses.update(_addresses(element.tag or "", attributes))
+    return PageLinks(frozenset(anchors), frozenset(addresses))
 
 
-@lru_cache(8192)
-def _take(tag: bytes, attributes: bytes) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
-    """The anchors and addresses of a tag; most tags are on every page."""
-    text = attributes.decode("utf-8", "replace")
-    held = {
-        name.lower(): unescape(one or two or three)
-        for name, one, two, three in ATTRIBUTE.findall(text)
-    }
-    anchors = [held["id"]] if "id" in held else []
-    if tag == b"a" and "name" in held:
-        anchors.append(held["name"])
-    return tuple(anchors), tuple(_addresses(tag, held))
+def _is_too_deep(html: bytes) -> bool:
+    """Whether elements are nested more than `DEEPEST` deep, as far as counting tags can tell.
+
+    Markdown makes such pages of nested lists and quotations. HTML that is made to deceive the
+    count cannot come from an article.
+    """
+    if html.count(b"<") <= DEEPEST:
+        return False
+    nested: Counter[bytes] = Counter()
+    depth = 0
+    for end, tag in TAG.findall(html):
+        name = tag.lower()
+        if name in VOID or (end and not nested[name]):
+            continue
+        step = -1 if end else 1
+        nested[name] += step
+        depth += step
+        if depth > DEEPEST:
+            return True
+    return False
 
 
-def _tags(html: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The tags that open an element, and their attributes; what a browser takes for text is not."""
-    at = 0
-    while found := NEXT.match(html, at):
-        name, at = (found[1] or b"").lower(), found.end()
-        if name:
-            if found[2]:
-                yield name, found[2]
-            if name in RAW:
-                end = RAW[name].search(html, at)
-                at = end.start() if end else len(html)
-        elif at == len(html):
-            return
-        elif html.startswith(b"<!--", at):
-            end_of_comment = html.find(b"-->", at)
-            at = end_of_comment + 3 if end_of_comment >= 0 else len(html)
-        elif OPENS.match(html, at):
-            return  # a tag that never ends takes all that follows with it
-        else:
-            at += 1
-
-
-def _addresses(tag: bytes, held: dict[str, str]) -> Iterator[tuple[str, bool]]:
-    if "href" in held:
-        kinds = set(held.get("rel", "").lower().split())
-        yield held["href"], tag == b"link" and bool(kinds & LOADED_BY_LINK)
-    for name in LOADING - {"srcset"}:
-        if name in held and (name != "data" or tag == b"object"):
-            yield held[name], True
-    for candidate in held.get("srcset", "").split(","):
+def _addresses(tag: str, attributes: dict[str, str]) -> Iterator[tuple[str, bool]]:
+    """The addresses of an element, each with whether a browser loads it."""
+    if "href" in attributes:
+        kinds = set(attributes.get("rel", "").lower().split())
+        yield attributes["href"], tag == "link" and bool(kinds & LOADED_BY_LINK)
+    for name in ("src", "poster", "data"):
+        if name in attributes and (name != "data" or tag == "object"):
+            yield attributes[name], True
+    for candidate in attributes.get("srcset", "").split(","):
         if candidate.strip():
             yield candidate.split()[0], True
-    if tag == b"form" and held.get("action"):
-        yield held["action"], False
+    if tag == "form" and attributes.get("action"):
+        yield attributes["action"], False
 
 
 def _in_css(text: str) -> Iterator[tuple[str, bool]]:
-    for one, two in IN_CSS.findall(text):
-        if not (one or two).startswith("#"):  # of an SVG, not of a page
-            yield one or two, True
+    """The addresses of a style sheet, all of which are loaded."""
+    for in_url, in_import in IN_CSS.findall(text):
+        address = in_url or in_import
+        if not address.startswith("#"):  # of an SVG, not of a page
+            yield address, True
 
 
-Resolver = Callable[[str, str, str, bool], tuple[str, str, str]]
+class Resolver:
+    """Finds where the addresses of a site's pages lead; an address that pages share, once."""
 
+    def __init__(self, files: set[str], url: str) -> None:
+        """`files` are all files of the site, relative to it; `url` is where it will be."""
+        self._files = files
+        self._url = url.rstrip("/")
+        self._root = urlsplit(url).path.rstrip("/") + "/"
+        self._targets: dict[tuple[str, str, bool], Target] = {}
 
-def _resolver(files: set[str], url: str) -> Resolver:
-    """From page, its folder, address and whether it is loaded: file, fragment, why there is none.
+    def resolve(self, page: str, folder: str, address: str, loaded: bool) -> Target:
+        """Where an address leads.
 
-    An address that climbs is looked up from where it has climbed to: what the pages of a site have
-    in common is looked up once.
-    """
-    root = urlsplit(url).path.rstrip("/") + "/"
-    known: dict[tuple[str, str, bool], tuple[str, str, str]] = {}
-
-    def resolve(page: str, folder: str, address: str, loaded: bool) -> tuple[str, str, str]:
+        Args:
+            page: the page that it stands on, relative to the site.
+            folder: the folder of the page, relative to the site.
+            address: as it is written.
+            loaded: whether a browser loads it with the page.
+        """
+        if address.startswith("#"):
+            return Target(page, unquote(address[1:]))
         address = address.strip()
         if not address or address[0] in "#?":
-            return page, unquote(address.partition("#")[2]), ""
+            return Target(page, unquote(address.partition("#")[2]))
         if page == NOT_FOUND:
-            return _resolve(files, url, root, "", address, loaded, anywhere=True)
+            return self._resolve("", address, loaded, anywhere=True)
+        # an address that climbs is looked up from where it has climbed to: pages share those
         while folder and address.startswith("../") and address[3:4] != "/":
             folder, address = dirname(folder), address[3:]
         key = (folder, address, loaded)
-        if key not in known:
-            known[key] = _resolve(files, url, root, folder, address, loaded)
-        return known[key]
+        if key not in self._targets:
+            self._targets[key] = self._resolve(folder, address, loaded)
+        return self._targets[key]
 
-    return resolve
+    def _resolve(
+        self, folder: str, address: str, loaded: bool, *, anywhere: bool = False
+    ) -> Target:
+        """Where an address leads; `anywhere`: its page is served for any address."""
+        try:
+            parts = _split(address)
+        except ValueError as error:
+            return Target(why=f"not an address: {error}")
+        if self._url and address.startswith(self._url + "/"):
+            inside = address[len(self._url) + 1 :].partition("#")[0].partition("?")[0]
+            return self._file(inside, parts.fragment)
+        if parts.scheme == "data" and loaded:
+            return Target()
+        if parts.scheme not in OUTSIDE:
+            return Target(why=f"an address must not begin with `{parts.scheme}:`")
+        if parts.scheme or parts.netloc:
+            return Target(why="loaded from another origin" if loaded else "")
+        path = unquote(parts.path) or "./"
+        if path.startswith("/"):
+            path = normpath(path) + "/" * (path.endswith(("/", "/.")) and normpath(path) != "/")
+            if not anywhere:
+                return Target(why="not relative: it would break under another base path")
+            if not path.startswith(self._root):
+                return Target(why=f"outside of the site, whose path is {self._root}")
+            return self._file(path[len(self._root) :], parts.fragment)
+        inside = normpath(f"{folder or '.'}/{path}")
+        if inside.startswith(".."):
+            return Target(why="outside of the site")
+        slash = "/" if path.endswith(("/", "/.", "/..")) or path in (".", "..") else ""
+        return self._file(("" if inside == "." else inside) + slash, parts.fragment)
 
-
-def _resolve(
-    files: set[str],
-    url: str,
-    root: str,
-    folder: str,
-    address: str,
-    loaded: bool,
-    *,
-    anywhere: bool = False,
-) -> tuple[str, str, str]:
-    """`anywhere`: the page is served for any address."""
-    try:
-        parts = _split(address)
-    except ValueError as error:
-        return "", "", f"not an address: {error}"
-    if url and address.startswith(url.rstrip("/") + "/"):
-        path = root + address[len(url.rstrip("/")) + 1 :].partition("#")[0].partition("?")[0]
-        return _file(files, path[len(root) :], parts.fragment)
-    if parts.scheme == "data" and loaded:
-        return "", "", ""
-    if parts.scheme not in OUTSIDE:
-        return "", "", f"an address must not begin with `{parts.scheme}:`"
-    if parts.scheme or parts.netloc:
-        return "", "", "loaded from another origin" if loaded else ""
-    path = unquote(parts.path) or "./"
-    if path.startswith("/"):
-        path = normpath(path) + "/" * (path.endswith(("/", "/.")) and normpath(path) != "/")
-        if not anywhere:
-            return "", "", "not relative: it would break under another base path"
-        if not path.startswith(root):
-            return "", "", f"outside of the site, whose path is {root}"
-        return _file(files, path[len(root) :], parts.fragment)
-    whole = normpath(f"{folder or '.'}/{path}")
-    if whole.startswith(".."):
-        return "", "", "outside of the site"
-    slash = "/" if path.endswith(("/", "/.", "/..")) or path in (".", "..") else ""
-    return _file(files, ("" if whole == "." else whole) + slash, parts.fragment)
+    def _file(self, path: str, fragment: str) -> Target:
+        """The file that a path of the site leads to, itself or the `index.html` of a folder."""
+        path = path.removeprefix("/")
+        if path in self._files:
+            return Target(path, unquote(fragment))
+        index = f"{path.rstrip('/')}/index.html".removeprefix("/")
+        if index not in self._files:
+            return Target(why="there is no such file")
+        if path and not path.endswith("/"):
+            return Target(why="the address of a page must end with `/`")
+        return Target(index, unquote(fragment))
 
 
 @lru_cache(65536)
@@ -249,23 +258,18 @@ def _split(address: str) -> SplitResult:
     return urlsplit(address.strip())
 
 
-def _file(files: set[str], path: str, fragment: str) -> tuple[str, str, str]:
-    path = path.removeprefix("/")
-    if path in files:
-        return path, unquote(fragment), ""
-    index = f"{path.rstrip('/')}/index.html".removeprefix("/")
-    if index in files:
-        if path and not path.endswith("/"):
-            return "", "", "a page's address ends with `/`"
-        return index, unquote(fragment), ""
-    return "", "", "nothing is there"
-
-
 def _missing_anchors(
-    anchors: dict[str, frozenset[str]], wanted: Iterable[tuple[str, str, str, str]]
+    anchors: dict[str, frozenset[str]], links: Iterable[tuple[str, str, Target]]
 ) -> Iterator[Broken]:
-    for page, address, target, fragment in wanted:
-        if fragment == "top" or fragment.startswith(":~:") or target not in anchors:
+    """The links to an anchor that its page does not have.
+
+    Args:
+        anchors: page → its anchors.
+        links: page, address, and where the address leads.
+    """
+    for page, address, target in links:
+        fragment = target.fragment
+        if fragment == "top" or fragment.startswith(":~:") or target.file not in anchors:
             continue
-        if fragment not in anchors[target]:
-            yield Broken(page, address, f"{target} has no anchor `{fragment}`")
+        if fragment not in anchors[target.file]:
+            yield Broken(page, address, f"{target.file} has no anchor `{fragment}`")
