@@ -1,4 +1,4 @@
-"""The search index: Pagefind over the built pages, and a check that its bundle is whole."""
+"""The search index: Pagefind over the built pages, and a check that its bundle is complete."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+import cbor2
 import msgspec
 
 from kbtools.config import KbtoolsError
@@ -25,19 +26,33 @@ MAGIC = b"pagefind_dcd"
 HINT = "install what makes the search index: pip install 'kbtools[site]'"
 
 
+class SearchIndexError(KbtoolsError):
+    """Pagefind is missing or fails, or its bundle is incomplete."""
+
+
 class Language(msgspec.Struct, frozen=True):
-    """What Pagefind says of one language of the site."""
+    """What `pagefind-entry.json` says about one language of the site."""
 
     hash: str
     page_count: int
     wasm: str | None = None
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """The file that a browser asks for first."""
+class BundleEntry(msgspec.Struct, frozen=True):
+    """`pagefind-entry.json`, the file that a browser asks for first."""
 
     version: str
     languages: dict[str, Language]
+
+
+class BundleMeta(msgspec.Struct, frozen=True, array_like=True):
+    """A `.pf_meta` file: the names of the other files of one language."""
+
+    version: str
+    pages: tuple[tuple[str, int], ...]
+    """Name of a fragment, and the number of words on its page."""
+    chunks: tuple[tuple[str, str, str], ...]
+    """First word, last word, and the name of the chunk of the index that holds them."""
 
 
 class Fragment(msgspec.Struct, frozen=True):
@@ -47,88 +62,98 @@ class Fragment(msgspec.Struct, frozen=True):
 
 
 def index(site: Path, addresses: Iterable[str] = ()) -> dict[str, int]:
-    """Makes the index of a built site, in its folder `pagefind`; language → pages in it.
+    """Makes the index of a built site, in its folder `pagefind`; language → number of pages.
 
-    `addresses` are of pages that must be found, relative to the site, as in `KB0002/`. An index
-    that was there is replaced by a whole one or not at all.
+    The last index is replaced by a complete new one, or stays.
+
+    Args:
+        site: the folder of the built site.
+        addresses: pages that the index must have, relative to the site, as in `KB0002/`.
 
     Raises:
-        KbtoolsError: Pagefind is missing or fails, or what it wrote is not whole.
+        SearchIndexError: Pagefind is missing or fails, or the bundle that it wrote is incomplete.
     """
     fresh = site / f".{BUNDLE}"
     shutil.rmtree(fresh, ignore_errors=True)
     command = [sys.executable, "-m", "pagefind", "--silent", "--site", str(site)]
     command += ["--output-subdir", fresh.name, *SETTINGS]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            said = (done.stdout + done.stderr).strip()
-            hint = f"\n{HINT}" if re.search("No module named|Could not find any", said) else ""
-            raise KbtoolsError(f"pagefind failed:\n{said}{hint}")
-        found = check(fresh, addresses)
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode:
+            output = (run.stdout + run.stderr).strip()
+            hint = f"\n{HINT}" if re.search("No module named|Could not find any", output) else ""
+            raise SearchIndexError(f"pagefind failed:\n{output}{hint}")
+        counts = check(fresh, addresses)
         shutil.rmtree(site / BUNDLE, ignore_errors=True)
         fresh.rename(site / BUNDLE)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-    return found
+    return counts
 
 
 def check(bundle: Path, addresses: Iterable[str] = ()) -> dict[str, int]:
-    """Whether a bundle is whole; language → pages in it.
+    """Checks that a bundle is complete; language → number of pages.
+
+    Pagefind is known to leave a truncated bundle and exit with 0.
+
+    Args:
+        bundle: the folder that Pagefind wrote.
+        addresses: pages that the bundle must have, relative to the site, as in `KB0002/`.
 
     Raises:
-        KbtoolsError: a file is missing or cut short, or one of `addresses` is not in it.
+        SearchIndexError: a file is missing or cut short, or one of `addresses` is not in the index.
     """
     try:
-        entry = msgspec.json.decode((bundle / "pagefind-entry.json").read_bytes(), type=Entry)
+        entry = msgspec.json.decode((bundle / "pagefind-entry.json").read_bytes(), type=BundleEntry)
     except (OSError, msgspec.MsgspecError) as error:
-        raise KbtoolsError(f"the search index is not whole: {error}") from error
+        raise SearchIndexError(f"the search index is incomplete: {error}") from error
     if not (bundle / "pagefind.js").is_file():
-        raise KbtoolsError("the search index is not whole: pagefind.js is not there")
-    found = {
-        page.strip("/")
-        for name, one in entry.languages.items()
-        for page in _pages(bundle, name, one)
+        raise SearchIndexError("the search index is incomplete: pagefind.js is missing")
+    indexed = {
+        address.strip("/")
+        for name, language in entry.languages.items()
+        for address in _addresses(bundle, name, language)
     }
-    lacking = sorted(one for one in addresses if one.strip("/") not in found)
-    if lacking:
-        raise KbtoolsError(f"the search index is not whole: it lacks {', '.join(lacking[:5])}")
-    return {name: one.page_count for name, one in entry.languages.items()}
+    missing = sorted(address for address in addresses if address.strip("/") not in indexed)
+    if missing:
+        raise SearchIndexError(f"the search index is incomplete: it lacks {', '.join(missing[:5])}")
+    return {name: language.page_count for name, language in entry.languages.items()}
 
 
-def _pages(bundle: Path, name: str, language: Language) -> list[str]:
-    meta = _unpacked(bundle / f"pagefind.{language.hash}.pf_meta")
-    _unpacked(bundle / f"wasm.{language.wasm or 'unknown'}.pagefind")
-    prefix = language.hash.rpartition("_")[0].encode() + b"_"
-    pages = []
-    # the names of all files, as CBOR has texts: a byte with the length, and the text
-    for match in re.finditer(rb"([\x60-\x77])" + re.escape(prefix), meta):
-        start = match.start() + 1
-        part = meta[start : start + match[1][0] - 0x60].decode()
-        fragment = bundle / "fragment" / f"{part}.pf_fragment"
-        if fragment.exists():
-            pages.append(_decoded(fragment).url)
-        else:
-            _unpacked(bundle / "index" / f"{part}.pf_index")
-    if len(pages) != language.page_count:
-        count = f"{len(pages)} of {language.page_count} pages in {name}"
-        raise KbtoolsError(f"the search index is not whole: {count}")
-    return pages
+def _addresses(bundle: Path, name: str, language: Language) -> list[str]:
+    """The addresses of the pages in one language, after every file of it was read."""
+    meta = _meta(bundle / f"pagefind.{language.hash}.pf_meta")
+    _content(bundle / f"wasm.{language.wasm or 'unknown'}.pagefind")
+    for _, _, chunk in meta.chunks:
+        _content(bundle / "index" / f"{chunk}.pf_index")
+    if len(meta.pages) != language.page_count:
+        count = f"{len(meta.pages)} of {language.page_count} pages in {name}"
+        raise SearchIndexError(f"the search index is incomplete: {count}")
+    fragments = (bundle / "fragment" / f"{fragment}.pf_fragment" for fragment, _ in meta.pages)
+    return [_fragment(file).url for file in fragments]
 
 
-def _decoded(file: Path) -> Fragment:
+def _meta(file: Path) -> BundleMeta:
     try:
-        return msgspec.json.decode(_unpacked(file), type=Fragment)
+        return msgspec.convert(cbor2.loads(_content(file)), type=BundleMeta)
+    except (cbor2.CBORDecodeError, msgspec.MsgspecError) as error:
+        raise SearchIndexError(f"the search index is incomplete: {file.name}: {error}") from error
+
+
+def _fragment(file: Path) -> Fragment:
+    try:
+        return msgspec.json.decode(_content(file), type=Fragment)
     except msgspec.MsgspecError as error:
-        raise KbtoolsError(f"the search index is not whole: {file.name}: {error}") from error
+        raise SearchIndexError(f"the search index is incomplete: {file.name}: {error}") from error
 
 
-def _unpacked(file: Path) -> bytes:
+def _content(file: Path) -> bytes:
+    """A file of the bundle, which is compressed with gzip, without the mark at its beginning."""
     unpacker = zlib.decompressobj(wbits=31)
     try:
         content = unpacker.decompress(file.read_bytes())
     except (OSError, zlib.error) as error:
-        raise KbtoolsError(f"the search index is not whole: {error}") from error
+        raise SearchIndexError(f"the search index is incomplete: {error}") from error
     if not unpacker.eof or not content.startswith(MAGIC):
-        raise KbtoolsError(f"the search index is not whole: {file.name} is cut short")
+        raise SearchIndexError(f"the search index is incomplete: {file.name} is cut short")
     return content[len(MAGIC) :]
