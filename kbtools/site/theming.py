@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from string import Template
 from urllib.parse import urlsplit
 
 from markupsafe import escape
@@ -80,18 +81,35 @@ def theme(model: SiteModel) -> Iterator[tuple[str, bytes]]:
             yield f"partials/{part}-{language}.html", fill(model, text, language, values).encode()
 
 
+class ThemeTemplate(Template):
+    """A template of the theme, with `@name@` for a value: MkDocs reads it as Jinja afterwards."""
+
+    delimiter = "@"
+    pattern = r"@(?:(?P<named>[a-z][a-z.-]*)@|(?P<escaped>(?!))(?P<braced>)(?P<invalid>))"  # type: ignore[assignment]
+
+
 def fill(model: SiteModel, text: str, language: str, values: dict[str, str]) -> str:
-    """A template with each `@name@` replaced: by a value, else by the site's own words."""
-    own = words.of(language)
+    """A template of the theme, filled in.
 
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in values:
-            return values[name]
-        said = model.config.knowledge_base.name if name == "site-name" else own(name)
-        return re.sub(r"[{}%#]", lambda brace: f"&#{ord(brace[0])};", str(escape(said)))
+    Args:
+        model: of the site, whose name is the value of `site-name`.
+        text: of the template.
+        language: whose words stand for all names that have no value.
+        values: name → markup, which is inserted as it is.
+    """
+    template, own_words = ThemeTemplate(text), words.of(language)
+    name = model.config.knowledge_base.name
+    escaped = {
+        key: _inert(name if key == "site-name" else own_words(key))
+        for key in template.get_identifiers()
+        if key not in values
+    }
+    return template.substitute(values | escaped)
 
-    return re.sub(r"@([a-z][a-z.-]*)@", value, text)
+
+def _inert(text: str) -> str:
+    """A text as HTML in which Jinja finds nothing to do."""
+    return re.sub(r"[{}%#]", lambda match: f"&#{ord(match[0])};", str(escape(text)))
 
 
 def alternates(model: SiteModel) -> str:
