@@ -14,26 +14,19 @@ from pathlib import Path
 import click
 import pytest
 from bases import KBTOOLS, Base, Finished, fence
+from sites import prepared
 
 from kbtools import config
 from kbtools.checks.base import load_base
 from kbtools.cli import main
-from kbtools.config import KbtoolsError
 from kbtools.site import build, generate, search_index, words
+from kbtools.site.search_index import SearchIndexError
 
 pytest.importorskip("material")
 pytest.importorskip("pagefind_bin_extended")
 
 FAILS = fence("python repro id=r1", 'raise RuntimeError("the failure")')
 PASSES = fence("python fix id=f1", "assert True")
-TEMPLATES = Path(build.__file__).parent.parent / "templates"
-
-
-def prepared(base: Base) -> Base:
-    """A base with the `mkdocs.yml` that `kbtools init` writes."""
-    text = (TEMPLATES / "mkdocs.yml").read_text("utf-8")
-    (base.root / "mkdocs.yml").write_text(text.replace("@NAME@", "a test"), "utf-8")
-    return base
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +36,8 @@ def built(new_base: Callable[..., Base]) -> Base:
     base.article(FAILS, PASSES, number=1, matter="upstream: [{report: a/b#12}]")
     base.article(FAILS, number=2)
     assert base.verify("--record").code == 0
-    done = base.kbtools("build", timeout=120)
-    assert done.code == 0, done.err
+    run = base.kbtools("build", timeout=120)
+    assert run.code == 0, run.err
     return base
 
 
@@ -53,7 +46,7 @@ def page(base: Base, address: str) -> str:
     return (base.root / "site" / address / "index.html").read_text("utf-8")
 
 
-def test_a_page_shows_what_was_seen(built: Base) -> None:
+def test_a_page_shows_the_evidence(built: Base) -> None:
     """The built page has the title, the computed state, and the snippets with their verdicts."""
     html = page(built, "KB0001")
     for text in ("KB0001", "article 1", "reproduced", "r1", "f1"):
@@ -85,50 +78,50 @@ def test_no_address_is_absolute(built: Base) -> None:
 
 def test_with_an_address(built: Base) -> None:
     """`--url` gives the sitemap, the feed and the pages their whole addresses."""
-    done = built.kbtools("build", "--url", "https://example.org/kb/", timeout=120)
-    assert done.code == 0, done.err
+    run = built.kbtools("build", "--url", "https://example.org/kb/", timeout=120)
+    assert run.code == 0, run.err
     site = built.root / "site"
     assert "<loc>https://example.org/kb/KB0001/</loc>" in (site / "sitemap.xml").read_text("utf-8")
     assert 'href="https://example.org/kb/KB0001/"' in (site / "feed.xml").read_text("utf-8")
     wrong = built.kbtools("build", "--url", "example.org")
-    assert (wrong.code, "is no address" in wrong.err) == (2, True)
+    assert (wrong.code, "is not the address" in wrong.err) == (2, True)
 
 
-def test_what_a_snippet_needs_is_said(new_base: Callable[..., Base]) -> None:
-    """One GPU, one to itself, and two are told apart above a snippet."""
+def test_needs_of_a_snippet(new_base: Callable[..., Base]) -> None:
+    """The text above a snippet says whether it needs a GPU, one to itself, or two."""
     base = prepared(new_base())
     words = {"gpu": "needs a GPU", "gpus:1": "needs a GPU to itself", "gpus:2": "needs 2 GPUs"}
     base.article(*(fence(f"python control requires={word}", "x = 1") for word in words))
     build.generate(load_base(config.find(base.root)), main)
-    said = (base.root / "build/pages/KB0001.md").read_text("utf-8")
-    assert re.findall(r"needs (?:a|\d) GPUs?(?: to itself)?", said) == list(words.values())
+    text = (base.root / "build/pages/KB0001.md").read_text("utf-8")
+    assert re.findall(r"needs (?:a|\d) GPUs?(?: to itself)?", text) == list(words.values())
 
 
 def test_texts_that_the_prose_does_not_show(new_base: Callable[..., Base]) -> None:
     """What a signature knows the failure by is on the page, once: whoever has it finds the page."""
     base = prepared(new_base())
     file = base.article(FAILS, number=1)
-    shown = '"literal": "the failure"}'
-    text = file.read_text("utf-8").replace(shown, f'{shown}, {{"literal": "older <words>"}}')
+    literal = '"literal": "the failure"}'
+    text = file.read_text("utf-8").replace(literal, f'{literal}, {{"literal": "older <words>"}}')
     file.write_text(text, "utf-8")
     base.article(FAILS, number=2)
     build.generate(load_base(config.find(base.root)), main)
-    said = [(base.root / f"build/pages/KB000{n}.md").read_text("utf-8") for n in (1, 2)]
-    assert "<li><code>older &lt;words&gt;</code></li>" in said[0]
-    assert "<code>the failure</code>" not in said[0]
-    assert "kb-texts" not in said[1]
+    pages = [(base.root / f"build/pages/KB000{n}.md").read_text("utf-8") for n in (1, 2)]
+    assert "<li><code>older &lt;words&gt;</code></li>" in pages[0]
+    assert "<code>the failure</code>" not in pages[0]
+    assert "kb-texts" not in pages[1]
 
 
 def test_only_what_changed_is_written(built: Base) -> None:
     """A second generation writes nothing, an edited article its pages and those that list it."""
     settings = config.find(built.root)
     build.generate(load_base(settings), main)
-    assert build.generate(load_base(settings), main) == []
+    assert build.generate(load_base(settings), main).changed == ()
     file = next((built.root / "kb").glob("KB0002*"))
     text = file.read_text("utf-8")
     file.write_text(text.replace("## Root cause\n", "## Root cause\n\nMore.\n"), "utf-8")
     try:
-        changed = {one.name for one in build.generate(load_base(settings), main)}
+        changed = {file.name for file in build.generate(load_base(settings), main).changed}
     finally:
         file.write_text(text, "utf-8")
         build.generate(load_base(settings), main)
@@ -137,19 +130,20 @@ def test_only_what_changed_is_written(built: Base) -> None:
 
 
 def test_a_folder_holds_what_is_generated(tmp_path: Path) -> None:
-    """What is no longer generated goes, with its folders; a file may become a folder and back."""
+    """Obsolete files are removed, with their folders; a file may become a folder and back."""
     first = {"a/b/c.md": b"1", "a/d.md": b"2", "e": b"3"}
     second = {"a/d.md": b"2", "e/f.md": b"3"}
+    folder = tmp_path / "pages"
     for files, changed in ((first, [*first]), (second, ["e/f.md"]), (first, ["a/b/c.md", "e"])):
-        written = generate.write(files, tmp_path / "made")
-        assert [one.relative_to(tmp_path / "made").as_posix() for one in written] == changed
-        there = {
-            one.relative_to(tmp_path / "made").as_posix(): one.read_bytes()
-            for one in (tmp_path / "made").rglob("*")
-            if one.is_file()
+        written = generate.write(files, folder)
+        assert [file.relative_to(folder).as_posix() for file in written] == changed
+        present = {
+            file.relative_to(folder).as_posix(): file.read_bytes()
+            for file in folder.rglob("*")
+            if file.is_file()
         }
-        assert there == files
-        assert all(any(one.iterdir()) for one in (tmp_path / "made").rglob("*") if one.is_dir())
+        assert present == files
+        assert all(any(path.iterdir()) for path in folder.rglob("*") if path.is_dir())
 
 
 def test_each_step_alone(built: Base) -> None:
@@ -162,28 +156,28 @@ def test_each_step_alone(built: Base) -> None:
     assert built.kbtools("build", "--only", "links").code == 0
     broken = built.root / "site" / "broken.html"
     broken.write_text('<a href="gone/">', "utf-8")
-    done = built.kbtools("build", "--only", "links")
+    run = built.kbtools("build", "--only", "links")
     broken.unlink()
-    assert done.code == 1
-    assert "site/broken.html: gone/: nothing is there" in done.err
+    assert run.code == 1
+    assert "site/broken.html: gone/: there is no such file" in run.err
 
 
 def test_nothing_to_work_on(base: Base) -> None:
     """A step that comes before its turn says which one to take."""
     base.article(FAILS)
     for step in ("html", "search", "links"):
-        done = base.kbtools("build", "--only", step)
-        assert done.code == 2
-        assert "see: kbtools build" in done.err
+        run = base.kbtools("build", "--only", step)
+        assert run.code == 2
+        assert "see: kbtools build" in run.err
 
 
 def test_a_site_that_cannot_be_built(base: Base) -> None:
     """Without mkdocs.yml it is one message and exit code 2."""
     base.article(FAILS)
-    done = base.kbtools("build")
-    assert done.code == 2
-    assert "mkdocs build failed" in done.err
-    assert "Traceback" not in done.err
+    run = base.kbtools("build")
+    assert run.code == 2
+    assert "mkdocs build failed" in run.err
+    assert "Traceback" not in run.err
 
 
 def test_what_mkdocs_says_is_passed_on(base: Base) -> None:
@@ -191,10 +185,10 @@ def test_what_mkdocs_says_is_passed_on(base: Base) -> None:
     prepared(base).article(FAILS)
     file = base.root / "mkdocs.yml"
     file.write_text(file.read_text("utf-8").replace("  - tables", "  - tabels"), "utf-8")
-    done = base.kbtools("build")
-    assert done.code == 2
-    assert "tabels" in done.err
-    assert "end of life" not in done.err
+    run = base.kbtools("build")
+    assert run.code == 2
+    assert "tabels" in run.err
+    assert "end of life" not in run.err
 
 
 def lines(site: Path) -> str:
@@ -219,8 +213,8 @@ def test_a_build_that_was_killed_while_it_published(built: Base) -> None:
     site = built.root / "site"
     before = lines(site)
     site.rename(built.root / "build" / "last")
-    done = built.kbtools("build", "--only", "links")
-    assert done.code == 0, done.err
+    run = built.kbtools("build", "--only", "links")
+    assert run.code == 0, run.err
     assert lines(site) == before
 
 
@@ -232,40 +226,40 @@ def test_a_broken_link_is_not_published(base: Base) -> None:
     (base.root / "site" / "index.html").write_text("the last one", "utf-8")
     text = file.read_text("utf-8")
     file.write_text(text + "\n[here](gone/)\n[there](#gone)\n", "utf-8")
-    done = base.kbtools("build", timeout=120)
-    if done.code == 2:  # MkDocs itself found it
-        assert "gone" in done.err
+    run = base.kbtools("build", timeout=120)
+    if run.code == 2:  # MkDocs itself found it
+        assert "gone" in run.err
     else:
-        assert done.code == 1
-        assert "gone" in done.err
+        assert run.code == 1
+        assert "gone" in run.err
     assert (base.root / "site" / "index.html").read_text("utf-8") == "the last one"
 
 
 def test_two_builds_at_once(built: Base) -> None:
     """The second one says that there is a first one."""
     with build.build_lock(config.find(built.root)):
-        done = built.kbtools("build")
-    assert (done.code, "another build" in done.err) == (2, True)
+        run = built.kbtools("build")
+    assert (run.code, "another build" in run.err) == (2, True)
 
 
 def test_an_index_that_is_cut_short(built: Base, tmp_path: Path) -> None:
     """Any file of a bundle that is missing, empty or cut is noticed, and a page that is lacking."""
     bundle = built.root / "site" / "pagefind"
-    wanted = ["KB0001/", "KB0002/"]
-    assert search_index.check(bundle, wanted)["en"] >= 2
+    addresses = ["KB0001/", "KB0002/"]
+    assert search_index.check(bundle, addresses)["en"] >= 2
     files = [file for file in bundle.rglob("*") if file.suffix.startswith(".pf_")]
     assert len(files) >= 4
     for file in files:
         content = file.read_bytes()
         for damaged in (b"", content[:20], content[:-1]):
             file.write_bytes(damaged)
-            with pytest.raises(KbtoolsError, match="not whole"):
-                search_index.check(bundle, wanted)
+            with pytest.raises(SearchIndexError, match="incomplete"):
+                search_index.check(bundle, addresses)
         file.write_bytes(content)
-    with pytest.raises(KbtoolsError, match="it lacks KB0009/"):
-        search_index.check(bundle, [*wanted, "KB0009/"])
-    with pytest.raises(KbtoolsError, match="not whole"):
-        search_index.check(tmp_path, wanted)
+    with pytest.raises(SearchIndexError, match="it lacks KB0009/"):
+        search_index.check(bundle, [*addresses, "KB0009/"])
+    with pytest.raises(SearchIndexError, match="incomplete"):
+        search_index.check(tmp_path, addresses)
 
 
 INIT = (
@@ -275,9 +269,9 @@ INIT = (
 
 
 @pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory, new_base: Callable[..., Base]) -> Base:
+def ada(tmp_path_factory: pytest.TempPathFactory, new_base: Callable[..., Base]) -> Base:
     """A knowledge base as `kbtools init` starts it, with a look of its own, and its site."""
-    root = tmp_path_factory.mktemp("other") / "ada"
+    root = tmp_path_factory.mktemp("ada") / "ada"
     any_base = new_base()
     words, look = INIT
     assert any_base.kbtools("init", str(root), *words).code == 0
@@ -288,14 +282,14 @@ def other(tmp_path_factory: pytest.TempPathFactory, new_base: Callable[..., Base
         text = re.sub(rf"^{key} = .*$", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
     file.write_text(text, "utf-8")
     assert base.kbtools("verify", "--record").code == 0
-    done: Finished = base.kbtools("build", timeout=120)
-    assert done.code == 0, done.err
+    run: Finished = base.kbtools("build", timeout=120)
+    assert run.code == 0, run.err
     return base
 
 
-def test_another_knowledge_base(other: Base) -> None:
+def test_another_knowledge_base(ada: Base) -> None:
     """It builds as it was started, in its own name, prefix, colours and language."""
-    site = other.root / "site"
+    site = ada.root / "site"
     html = (site / "ADA0001" / "index.html").read_text("utf-8")
     assert "Ada&#39;s Failures &amp; Fixes &lt;of 1842&gt;" in html
     assert "<of 1842>" not in html
@@ -308,24 +302,24 @@ def test_another_knowledge_base(other: Base) -> None:
     assert INIT[1]["tagline"] in (site / "index.html").read_text("utf-8")
 
 
-def test_nothing_of_ours_is_in_another_knowledge_base(other: Base) -> None:
+def test_nothing_of_ours_is_in_another_knowledge_base(ada: Base) -> None:
     """No text of its site names this knowledge base, its ids, its repository or its components."""
     ours = config.find(Path(__file__).parent.parent)
     words = [ours.knowledge_base.name, ours.knowledge_base.repository, ours.site.tagline]
     words += [name for name in ours.article.components if "-" in name]
     pattern = re.compile("|".join([r"\bKB\d{4}\b", *map(re.escape, filter(None, words))]))
     assert pattern.search("KB0002")
-    for file in (other.root / "site").rglob("*"):
+    for file in (ada.root / "site").rglob("*"):
         if file.suffix in (".html", ".json", ".xml", ".md", ".txt", ".svg"):
-            found = pattern.search(file.read_text("utf-8"))
-            assert not found, f"{file.name}: {found and found[0]}"
+            match = pattern.search(file.read_text("utf-8"))
+            assert not match, f"{file.name}: {match and match[0]}"
 
 
-@pytest.mark.parametrize(("n", "said"), [(0, "0 claims"), (1, "1 claim"), (2, "2 claims")])
-def test_of_one_there_is_no_plural(n: int, said: str) -> None:
+@pytest.mark.parametrize(("n", "claims"), [(0, "0 claims"), (1, "1 claim"), (2, "2 claims")])
+def test_plurals(n: int, claims: str) -> None:
     """A number in the site's words knows its plural."""
     text = words.of("en")("article.counts", green=n, toolchains=1)
-    assert text == f"{said} seen to hold on 1 toolchain"
+    assert text == f"{claims} seen to hold on 1 toolchain"
 
 
 def test_the_command_line_has_the_steps() -> None:

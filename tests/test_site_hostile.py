@@ -14,7 +14,7 @@ import hostile
 import pytest
 from bases import Base
 from chromium import Reader, served
-from test_site import prepared
+from sites import prepared
 
 from kbtools import config
 from kbtools.checks.base import load_base

@@ -16,26 +16,31 @@ from kbtools.config import Config, KbtoolsError
 STEPS = ("generate", "html", "search", "links")
 
 
+class SiteAddressError(KbtoolsError):
+    """The option `--url` does not have the form of an address."""
+
+
 @click.command(short_help="Build the site.")
 @click.option(
     "--only",
     type=click.Choice(STEPS),
-    help="One step alone. html leaves the search index out; search and links are about site/.",
+    help="One step alone. html makes no search index; search and links work on site/.",
 )
-@click.option("--no-search", is_flag=True, help="Everything but the search index.")
-@click.option("--url", help="Where the site will be, instead of what kbtools.toml says.")
+@click.option("--no-search", is_flag=True, help="Do everything but the search index.")
+@click.option("--url", help="Address of the site, in place of the one in kbtools.toml.")
 @click.pass_context
 def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None) -> None:
     """Builds the site: Markdown in build/pages, HTML in site/, the search index; checks all links.
 
-    A site that is there is replaced by a whole one, or stays.
+    The last site is replaced when the new one is complete. If a step fails, the last site stays.
     """
     from kbtools.checks.base import load_base
     from kbtools.site import build as steps
     from kbtools.site import search_index
 
-    gc.disable()  # all that is made is used to the end: a fifth of the time went into looking
-    config = at(config_of(ctx), url)
+    # nearly every object lives to the end: looking for unused ones took a fifth of the time
+    gc.disable()
+    config = with_url(config_of(ctx), url)
     base = load_base(config)
     refuse_broken(base.problems)
     folders = steps.Folders(config.root)
@@ -43,14 +48,13 @@ def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None
         steps.recover(config)
         site = folders.site
         if only in (None, "generate"):
-            changed = steps.generate(base, main)
-            n, files = len(base.articles), len(changed)
-            articles = f"{n} article{'s' * (n != 1)}"
-            click.echo(f"{articles}, {files} file{'s' * (files != 1)} changed")
+            count, changed = len(base.articles), len(steps.generate(base, main).changed)
+            articles = f"{count} article{'s' * (count != 1)}"
+            click.echo(f"{articles}, {changed} file{'s' * (changed != 1)} changed")
         if only in (None, "html"):
             site = steps.html(config)
         if only in ("search", "links") and not site.is_dir():
-            raise KbtoolsError("there is no site yet; see: kbtools build")
+            raise steps.SiteBuildError("there is no site yet; see: kbtools build")
         if only == "search" or (only is None and not no_search):
             counts = search_index.index(site, steps.addresses(base))
             parts = (f"{count} pages in {name}" for name, count in sorted(counts.items()))
@@ -63,7 +67,7 @@ def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None
 
 
 @click.command(short_help="Show the site while you write.")
-@click.option("--port", default=8000, show_default=True, help="0 takes one that is free.")
+@click.option("--port", default=8000, show_default=True, help="0 takes a free port.")
 @click.pass_context
 def serve(ctx: click.Context, port: int) -> None:
     """Shows the site while you write: what you save is built at once, and open pages reload."""
@@ -82,14 +86,20 @@ def serve(ctx: click.Context, port: int) -> None:
         live.run(threading.Event())
 
 
-def at(config: Config, url: str | None) -> Config:
-    """The configuration, with another address of the site."""
+def with_url(config: Config, url: str | None) -> Config:
+    """The configuration with another address of the site; as it is if `url` is None.
+
+    Raises:
+        SiteAddressError: `url` is not an address.
+    """
     if url is None:
         return config
     if not re.match(r"https?://[^/]+(/|$)", url):
-        raise KbtoolsError(f"`{url}` is no address of a site, as in https://example.org/kb/")
-    own = msgspec.structs.replace(config.knowledge_base, url=url)
-    return msgspec.structs.replace(config, knowledge_base=own)
+        raise SiteAddressError(
+            f"`{url}` is not the address of a site; an example is https://example.org/kb/"
+        )
+    knowledge_base = msgspec.structs.replace(config.knowledge_base, url=url)
+    return msgspec.structs.replace(config, knowledge_base=knowledge_base)
 
 
 def check_links(site: Path, config: Config) -> None:
@@ -97,8 +107,9 @@ def check_links(site: Path, config: Config) -> None:
     from kbtools.site import linkcheck
 
     broken = linkcheck.check(site, config.knowledge_base.url)
-    for one in broken:
-        click.echo(f"{site.name}/{one.page}: {one.address}: {one.why}", err=True)
+    for link in broken:
+        address = f"{link.address}: " if link.address else ""
+        click.echo(f"{site.name}/{link.page}: {address}{link.why}", err=True)
     if broken:
         count = f"{len(broken)} broken link{'s' * (len(broken) > 1)}"
         click.echo(f"\nkbtools: {count}; see {site.relative_to(config.root)}/", err=True)

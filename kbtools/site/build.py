@@ -1,7 +1,7 @@
 """The site in plain steps, each usable alone: Markdown, HTML, search index, link check.
 
-A site is built beside the one that is there, and takes its place when it is whole: whoever
-interrupts a build keeps the last one.
+A new site is built beside the last one and replaces it when it is complete: after an interrupted
+build the last site is still there.
 """
 
 from __future__ import annotations
@@ -30,8 +30,16 @@ URL = "KBTOOLS_SITE_URL"
 HINT = "install what builds the site: pip install 'kbtools[site]'"
 
 
+class SiteBuildError(KbtoolsError):
+    """What builds the HTML is not installed or refuses a page, or an earlier step is missing."""
+
+
+class BuildInProgressError(KbtoolsError):
+    """Another process builds or serves the site of this knowledge base."""
+
+
 class Folders(msgspec.Struct, frozen=True):
-    """Where the parts of a site are, all below `root`."""
+    """Where the parts of a site are, all below `root`, the folder of the knowledge base."""
 
     root: Path
 
@@ -42,12 +50,12 @@ class Folders(msgspec.Struct, frozen=True):
 
     @property
     def files(self) -> Path:
-        """Finished files, which stand in the site as they are."""
+        """Finished files, which are copied into the site as they are."""
         return self.root / "build" / "files"
 
     @property
     def theme(self) -> Path:
-        """What the theme has for these pages alone."""
+        """The templates of the theme, filled in for this knowledge base."""
         return self.root / "build" / "theme"
 
     @property
@@ -66,34 +74,46 @@ class Folders(msgspec.Struct, frozen=True):
         return self.root / "site"
 
 
-def generate(base: Base, commands: click.Command, made: SiteModel | None = None) -> list[Path]:
-    """Writes all that the site is built from; the files that changed.
+class Generated(msgspec.Struct, frozen=True):
+    """What a site is built from."""
 
-    `commands` is the command line, of which there may be a page. `made` is the model of the
-    knowledge base, where it is known already.
+    pages: dict[str, bytes]
+    """Path in the tree of pages → content; the tree's scripts, pictures and downloads, too."""
+    changed: tuple[Path, ...]
+    """The files that were written, since their content is new."""
+
+
+def generate(base: Base, commands: click.Command, model: SiteModel | None = None) -> Generated:
+    """Renders every page once and writes all files that the site is built from.
+
+    Args:
+        base: the knowledge base, whose articles can all be decoded.
+        commands: the command line, of which the site may have a page.
+        model: the model of the base, if the caller has it already.
 
     Raises:
         KbtoolsError: a row of evidence cannot be read.
     """
     folders = Folders(base.config.root)
-    made = made or build_model(base)
-    pages = dict(tree_of(made, commands))
+    model = model or build_model(base)
+    pages = dict(tree_of(model, commands))
     names = [name for name in pages if name.endswith(".md")]
-    return [
+    changed = [
         *write(pages, folders.pages),
-        *write(dict(data.files(made, names)), folders.files),
-        *write(dict(theming.theme(made)), folders.theme),
+        *write(dict(data.files(model, names)), folders.files),
+        *write(dict(theming.theme(model)), folders.theme),
     ]
+    return Generated(pages, tuple(changed))
 
 
-def tree_of(made: SiteModel, commands: click.Command) -> Iterator[tuple[str, bytes]]:
-    """The whole tree that is built: path → content."""
-    yield from tree(made)
-    yield from reference.pages(made.config, commands)
+def tree_of(model: SiteModel, commands: click.Command) -> Iterator[tuple[str, bytes]]:
+    """Renders the tree of pages: path → content."""
+    yield from tree(model)
+    yield from reference.pages(model.config, commands)
 
 
 def addresses(base: Base) -> list[str]:
-    """Where every article is, in each language it is written in."""
+    """The address of every article, in each language that it is written in."""
     first = base.config.knowledge_base.languages[0]
     return [
         links.path(str(page.matter["id"]), "" if page.language == first else page.language)
@@ -102,22 +122,28 @@ def addresses(base: Base) -> list[str]:
 
 
 def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Path:
-    """Builds HTML of the generated pages, and adds the finished files; the folder.
+    """Builds HTML of the generated pages, and adds the finished files.
 
-    `dirty` builds only pages that changed, and leaves the rest of the folder alone.
+    Args:
+        config: of the knowledge base.
+        into: the folder of the new site; by default `build/site`.
+        dirty: build only the pages that changed, and leave all other files in the folder alone.
+
+    Returns:
+        The folder of the new site.
 
     Raises:
-        KbtoolsError: what builds it is not installed, or refuses a page.
+        SiteBuildError: nothing was generated; the builder is not installed, or refuses a page.
     """
     folders = Folders(config.root)
     into = into or folders.fresh
     if not folders.pages.is_dir():
-        raise KbtoolsError("nothing was generated yet; see: kbtools build --only generate")
+        raise SiteBuildError("nothing was generated yet; see: kbtools build --only generate")
     builder = config.site.builder
     command = [sys.executable, "-m", builder, "build", "--site-dir", str(into)]
-    # a dirty build warns that it is one, which `--strict` would take for an error
+    # a dirty build warns that it is dirty, and `--strict` takes any warning for an error
     command += ["--dirty"] if dirty else ["--clean", "--strict"]
-    done = subprocess.run(
+    run = subprocess.run(
         command,
         cwd=config.root,
         env={**os.environ, URL: config.knowledge_base.url, "NO_COLOR": "1"},
@@ -125,11 +151,11 @@ def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Pa
         text=True,
         check=False,
     )
-    said = done.stdout + done.stderr
-    if done.returncode:
-        hint = f"\n{HINT}" if f"No module named {builder}" in said else ""
-        raise KbtoolsError(f"{builder} build failed:\n{_complaints(said)}{hint}")
-    if not config.knowledge_base.url:  # without an address MkDocs writes one with no page in it
+    output = run.stdout + run.stderr
+    if run.returncode:
+        hint = f"\n{HINT}" if f"No module named {builder}" in output else ""
+        raise SiteBuildError(f"{builder} build failed:\n{_complaints(output)}{hint}")
+    if not config.knowledge_base.url:  # without an address MkDocs writes an empty sitemap
         for name in ("sitemap.xml", "sitemap.xml.gz"):
             (into / name).unlink(missing_ok=True)
     if not dirty:
@@ -138,7 +164,10 @@ def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Pa
 
 
 def _link(source: str, target: str) -> None:
-    """A second name for a finished file, which is replaced, never changed; else a copy of it."""
+    """Gives a finished file a second name, or copies it where hard links are impossible.
+
+    A hard link is safe: `write` replaces a file that changes, and never writes into it.
+    """
     try:
         os.link(source, target)
     except FileExistsError:
@@ -148,9 +177,9 @@ def _link(source: str, target: str) -> None:
         shutil.copyfile(source, target)
 
 
-def _complaints(said: str) -> str:
-    """What of a builder's output says why it failed: everything, if nothing does."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", said)
+def _complaints(output: str) -> str:
+    """The lines of a builder's output that say why it failed; all of it if none does."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
     lines = re.findall(
         r"^(?:WARNING|ERROR|CRITICAL|Aborted|Error|Config value).*(?:\n[ \t].*)*",
         plain,
@@ -160,7 +189,7 @@ def _complaints(said: str) -> str:
 
 
 def publish(config: Config) -> Path:
-    """Puts the site that was just built in the place of the last one; the folder."""
+    """Replaces the last site with the one that was just built; the folder of the site."""
     folders = Folders(config.root)
     shutil.rmtree(folders.last, ignore_errors=True)
     try:
@@ -175,17 +204,17 @@ def publish(config: Config) -> Path:
 
 
 def recover(config: Config) -> None:
-    """Puts the last site back where a build was interrupted at the very moment of its exchange."""
+    """Puts the last site back if a build was interrupted between the two renames of `publish`."""
     folders = Folders(config.root)
     if folders.last.exists() and not folders.site.exists():
         folders.last.rename(folders.site)
 
 
 def build_lock(config: Config) -> FileLock:
-    """The lock that keeps two builds of one knowledge base apart.
+    """The lock that keeps two builds of one knowledge base apart, acquired.
 
     Raises:
-        KbtoolsError: another build is under way.
+        BuildInProgressError: another process has it.
     """
     folder = config.root / ".kbtools" / "locks"
     folder.mkdir(parents=True, exist_ok=True)
@@ -193,5 +222,5 @@ def build_lock(config: Config) -> FileLock:
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise KbtoolsError("another build of this knowledge base is under way") from error
+        raise BuildInProgressError("another build of this knowledge base is in progress") from error
     return lock

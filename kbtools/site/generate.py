@@ -1,4 +1,4 @@
-"""`kb/` + `evidence/` + `docs/` → one tree of plain Markdown, which any generator can build."""
+"""Renders `kb/`, `evidence/` and `docs/` as one tree of Markdown, which MkDocs can build."""
 
 from __future__ import annotations
 
@@ -16,45 +16,54 @@ from kbtools.site.pages.logs import logs_page
 
 
 def write(files: dict[str, bytes], folder: Path) -> list[Path]:
-    """Makes a folder hold these files and no others; those that changed."""
-    there = {
-        f"{where}/{name}".removeprefix(f"{folder}/")
-        for where, _, names in os.walk(folder)
+    """Makes a folder hold these files and no others.
+
+    Args:
+        files: path below the folder → content.
+        folder: made if it is missing.
+
+    Returns:
+        The files that were written, since their content is new.
+    """
+    # thousands of files: a `Path` of each costs as much as the file itself
+    present = {
+        f"{directory}/{name}".removeprefix(f"{folder}/")
+        for directory, _, names in os.walk(folder)
         for name in names
     }
-    gone = there - files.keys()
-    for name in gone:
+    obsolete = present - files.keys()
+    for name in obsolete:
         (folder / name).unlink()
-    for where, _, _ in os.walk(folder, topdown=False) if gone else ():
-        if not os.listdir(where):  # noqa: PTH208
-            Path(where).rmdir()
-    changed, made = [], set[str]()
+    for directory, _, _ in os.walk(folder, topdown=False) if obsolete else ():
+        if not os.listdir(directory):  # noqa: PTH208
+            Path(directory).rmdir()
+    changed, parents = [], set[str]()
     for name, content in files.items():
-        file = f"{folder}/{name}"  # thousands of them: a `Path` costs as much as the file
-        if name in there:
-            with open(file, "rb") as old:  # noqa: PTH123
-                if old.read() == content:
+        path = f"{folder}/{name}"
+        if name in present:
+            with open(path, "rb") as file:  # noqa: PTH123
+                if file.read() == content:
                     continue
-            os.unlink(file)  # noqa: PTH108 - a site may hold the old one by another name
-        parent = file.rpartition("/")[0]
-        if parent not in made:
+            os.unlink(path)  # noqa: PTH108 - the site may hold the old file by a hard link
+        parent = path.rpartition("/")[0]
+        if parent not in parents:
             os.makedirs(parent, exist_ok=True)  # noqa: PTH103
-            made.add(parent)
-        with open(file, "wb") as fresh:  # noqa: PTH123
-            fresh.write(content)
-        changed.append(Path(file))
+            parents.add(parent)
+        with open(path, "wb") as file:  # noqa: PTH123
+            file.write(content)
+        changed.append(Path(path))
     return changed
 
 
 def tree(model: SiteModel) -> Iterator[tuple[str, bytes]]:
-    """Every file's path in the tree, and its content."""
+    """Renders the whole tree but the reference pages: path → content."""
     yield from shared_pages(model)
     for view in model.views:
         yield from article_pages(model, view)
 
 
 def article_pages(model: SiteModel, view: ArticleView) -> Iterator[tuple[str, bytes]]:
-    """What is of one article: its page and its logs in every language, its snippets as files."""
+    """The files of one article: its page and its logs in every language, its snippets."""
     cells = cells_of(view, model.toolchains)
     for snippet in view.article.snippets:
         yield downloads.download(model, snippet)
@@ -65,7 +74,7 @@ def article_pages(model: SiteModel, view: ArticleView) -> Iterator[tuple[str, by
 
 
 def shared_pages(model: SiteModel) -> Iterator[tuple[str, bytes]]:
-    """What is of several articles or of none: lists, documentation, styles and scripts."""
+    """The files that belong to no single article: lists, documentation, styles and scripts."""
     yield from theming.assets().items()
     for language in model.languages:
         yield from documentation(model, language)
@@ -80,7 +89,7 @@ def shared_pages(model: SiteModel) -> Iterator[tuple[str, bytes]]:
 
 def documentation(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
     """The pages of `docs/`, and the list of them."""
-    found = docs.documents(model, language)
-    for path, (text, written) in found.items():
-        yield docs.doc_page(model, language, path, text, written)
-    yield docs.guide_page(Frame(model, language, "guide/"), found)
+    documents = docs.documents(model, language)
+    for path, document in documents.items():
+        yield docs.doc_page(model, language, path, document)
+    yield docs.guide_page(Frame(model, language, "guide/"), documents)

@@ -1,4 +1,4 @@
-"""A web server for one's own browser: the live site, and an event when a page was built anew."""
+"""A web server for a browser on this machine: the live site, and an event when a page changes."""
 
 from __future__ import annotations
 
@@ -14,41 +14,45 @@ from kbtools.site.live import Live
 
 EVENTS = "/.kbtools/events"
 BEAT = 15.0
-"""Seconds between two signs of life, by which a browser that left is noticed."""
+"""Seconds between two messages: a browser that has closed the page is noticed by them."""
 SCRIPT = (
-    b"<script>(()=>{let b;new EventSource('"
+    b"<script>(()=>{let box;new EventSource('"
     + EVENTS.encode()
-    + b"?'+encodeURIComponent(location.pathname)).onmessage=e=>{const m=JSON.parse(e.data);"
-    b"if(m.reload)return location.reload();if(b)b.remove();if(!m.problem)return;"
-    b"b=document.createElement('pre');b.textContent=m.problem;b.setAttribute('role','alert');"
-    b"b.style='position:fixed;inset:auto 0 0 0;margin:0;padding:1rem;z-index:99;"
+    + b"?'+encodeURIComponent(location.pathname)).onmessage=event=>{"
+    b"const news=JSON.parse(event.data);"
+    b"if(news.reload)return location.reload();if(box)box.remove();if(!news.problem)return;"
+    b"box=document.createElement('pre');box.textContent=news.problem;"
+    b"box.setAttribute('role','alert');"
+    b"box.style='position:fixed;inset:auto 0 0 0;margin:0;padding:1rem;z-index:99;"
     b"max-height:60vh;overflow:auto;white-space:pre-wrap;background:#8c1d18;color:#fff';"
-    b"document.body.append(b)}})()</script>"
+    b"document.body.append(box)}})()</script>"
 )
+"""Reloads the page when it changed, and shows in a box why the newest text could not be built."""
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves on this machine only."""
+    """Serves a live site to this machine only."""
 
     daemon_threads = True
 
     def __init__(self, live: Live, port: int) -> None:
+        """Binds a port; 0 takes one that is free."""
         self.live = live
         handler = partial(Handler, directory=str(live.folder))
         super().__init__(("127.0.0.1", port), handler)
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The address of the site."""
         return f"http://127.0.0.1:{self.server_address[1]}/"
 
     def start(self) -> None:
-        """Answers from now on, in threads of its own."""
+        """Serves from now on, in threads of its own."""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files of the site, and one stream of events."""
+    """Serves the files of the site, and a stream of events to each open page."""
 
     server: Server
     protocol_version = "HTTP/1.1"
@@ -69,18 +73,20 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self._page(404, missing.read_bytes() if missing.is_file() else b"<body>not built yet")
 
     def end_headers(self) -> None:
-        """Nothing is kept: the next build may change any file."""
+        """Forbids caching: the next build may change any file."""
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Requests are no news."""
+        """Prints nothing for a request."""
 
     def _file(self, path: str) -> Path:
+        """The file that a path of the site leads to."""
         file = Path(self.translate_path(path))
         return file / "index.html" if path.endswith("/") else file
 
     def _page(self, code: int, html: bytes) -> None:
+        """Sends a page with the script that listens for events."""
         content = html.replace(b"</body>", SCRIPT + b"</body>", 1)
         if SCRIPT not in content:
             content += SCRIPT
@@ -91,28 +97,33 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(content)
 
     def _events(self, page: Path) -> None:
+        """Tells an open page of every new version: whether to reload, and what is wrong.
+
+        A version that changes nothing for the page is a comment, which keeps the stream open.
+        """
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
         live = self.server.live
-        shown, told, version = _stamp(page), "", -1
+        stamp, problem, version = _stamp(page), "", -1
         try:
             while True:
                 version = live.wait(version, BEAT)
-                news = {"reload": _stamp(page) != shown, "problem": live.problem}
-                if news["reload"] or news["problem"] != told:
-                    told = live.problem
-                    self.wfile.write(f"data: {json.dumps(news)}\n\n".encode())
-                else:
-                    self.wfile.write(b": still here\n\n")
+                message = f": version {version}\n"
+                news = {"reload": _stamp(page) != stamp, "problem": live.problem}
+                if news["reload"] or news["problem"] != problem:
+                    problem = live.problem
+                    message += f"data: {json.dumps(news)}\n"
+                self.wfile.write(f"{message}\n".encode())
                 self.wfile.flush()
-        except OSError:  # the page was left
+        except OSError:  # the browser closed the page
             return
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
+    """When a file was written, in nanoseconds, and its size; None if it is missing."""
     try:
         status = file.stat()
     except OSError:
