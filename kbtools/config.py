@@ -82,6 +82,8 @@ class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
     packages: tuple[str, ...] = ()
     """Shell patterns of distribution names, as in `nvidia-*`."""
+    headline: tuple[str, ...] = ()
+    """Canonical names of the distributions by which a toolchain is named and sorted, in order."""
 
 
 Colour = Annotated[str, Meta(pattern=r"^#[0-9a-f]{6}$")]

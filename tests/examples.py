@@ -59,7 +59,7 @@ def record_failure(config: Config, article: str, snippet: str, output: str) -> N
         when=datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC),
         kbtools="0",
     )
-    store.record(config.evidence, article, row, config.root / ".kbtools" / "locks")
+    store.record(config.evidence, article, row, config)
 
 
 def check(root: Path, *paths: str) -> tuple[int, str]:

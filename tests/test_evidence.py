@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from kbtools.articles.model import ALWAYS, Keys, Place, Role, Snippet
-from kbtools.config import KbtoolsError
+from kbtools.config import Config, KbtoolsError, decode
 from kbtools.evidence.store import Row, file_of, of_snippet, prune, read, record
 from kbtools.outcome import Outcome
 from kbtools.toolchains.model import Toolchain
@@ -32,10 +32,16 @@ def row(snippet: str = "r1", toolchain: Toolchain = OLD, day: int = 1, code: str
     )
 
 
+def config_in(folder: Path) -> Config:
+    """The configuration of a knowledge base in that folder."""
+    text = '[knowledge-base]\nname = "a test"\nprefix = "KB"\n[toolchain]\nheadline = ["triton"]\n'
+    return decode(text, folder)
+
+
 def write(folder: Path, *rows: Row) -> bytes:
     """Records rows in this order; what the file holds then."""
     for one in rows:
-        record(folder, "KB0001", one, folder.parent / "locks")
+        record(folder, "KB0001", one, config_in(folder.parent))
     return file_of(folder, "KB0001").read_bytes()
 
 
@@ -114,10 +120,10 @@ def test_pruning_keeps_what_counts(tmp_path: Path) -> None:
     """Rows of these codes stay as they are, byte for byte; the others go, and are told."""
     kept = write(tmp_path / "evidence", row(), row(toolchain=NEW))
     write(tmp_path / "evidence", gone := row(code="01d"))
-    assert prune(tmp_path / "evidence", "KB0001", {"c0de"}, tmp_path / "locks") == (gone,)
+    assert prune(tmp_path / "evidence", "KB0001", {"c0de"}, config_in(tmp_path)) == (gone,)
     assert file_of(tmp_path / "evidence", "KB0001").read_bytes() == kept
-    assert prune(tmp_path / "evidence", "KB0001", {"c0de"}, tmp_path / "locks") == ()
-    assert prune(tmp_path / "evidence", "KB0002", set(), tmp_path / "locks") == ()
+    assert prune(tmp_path / "evidence", "KB0001", {"c0de"}, config_in(tmp_path)) == ()
+    assert prune(tmp_path / "evidence", "KB0002", set(), config_in(tmp_path)) == ()
 
 
 def test_edited_code_has_no_evidence() -> None:

@@ -263,3 +263,11 @@ def test_identity() -> None:
         Toolchain(BOX.python, BOX.packages, cuda=BOX.cuda, driver=BOX.driver),
     ]
     assert len({one.identity for one in (BOX, *other)}) == 6
+
+
+def test_label() -> None:
+    """A toolchain is named by the packages of the headline, in its order; else by its Python."""
+    assert BOX.brief(["triton", "torch", "numpy"]) == "triton 3.7.1, torch 2.13.0+cu130"
+    assert BOX.brief(["numpy"]) == "Python 3.11.7"
+    assert BOX.label([]) == "Python 3.11.7, nvcc 13.0.88, NVIDIA H200"
+    assert LAPTOP.label(["torch"]) == f"Python 3.14.0rc2, torch {NIGHTLY}, no GPU"

@@ -74,11 +74,11 @@ class Base(msgspec.Struct, frozen=True, dict=True):
             except KbtoolsError as error:
                 unreadable.append((article, str(error)))
             else:
-                failures += failures_of(article, rows)
+                failures += failures_of(article, rows, self.config)
         return Recorded(tuple(failures), tuple(unreadable))
 
 
-def failures_of(article: Article, rows: tuple[store.Row, ...]) -> Iterator[Failure]:
+def failures_of(article: Article, rows: tuple[store.Row, ...], config: Config) -> Iterator[Failure]:
     """The recorded failures of an article's snippets, those that show a signature when they fail.
 
     A snippet with `fails=timeout`, an exit code or a signal shows nothing that could be compared.
@@ -88,7 +88,7 @@ def failures_of(article: Article, rows: tuple[store.Row, ...]) -> Iterator[Failu
             for row in store.of_snippet(rows, snippet):
                 if row.outcome.status in ("failed", "signal"):
                     outcome = row.outcome
-                    label = row.toolchain.label
+                    label = row.toolchain.label(config.toolchain.headline)
                     yield Failure(article, snippet, label, outcome.ended, outcome.output)
 
 

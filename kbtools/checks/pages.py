@@ -275,7 +275,7 @@ def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
                 if text != ABSENT or name in MACHINE:
                     parse_range(text)
     except ValueError as error:
-        yield page.problem(line, f"`affected`: {error}", 'write it as affected="torch>=2.7,<2.8"')
+        yield page.problem(line, f"`affected`: {error}", 'write it as affected="NAME>=2.7,<2.8"')
     try:
         parse_environment(keys.env or "")
     except ValueError as error:

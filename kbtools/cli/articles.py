@@ -153,7 +153,7 @@ def explain(ctx: click.Context, article: str) -> None:
     one = next((a for a in base.articles if a.id == named), None)
     if one is None:
         raise KbtoolsError(f"{path}: its original cannot be read; see: kbtools check")
-    text = article_markdown(one, observations(one, base.config), base.config.knowledge_base.url)
+    text = article_markdown(one, observations(one, base.config), base.config)
     if sys.stdout.isatty():
         Console().print(Markdown(text))
     else:

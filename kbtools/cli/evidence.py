@@ -61,7 +61,7 @@ def prune(ctx: click.Context, dry_run: bool) -> None:
 
     base = load_base(config_of(ctx))
     readable, _ = readable_articles(base)
-    folder, locks = base.config.evidence, base.config.memory.parent / "locks"
+    folder = base.config.evidence
     total = 0
     for article in readable:
         digests = {snippet.digest for snippet in article.snippets}
@@ -69,9 +69,10 @@ def prune(ctx: click.Context, dry_run: bool) -> None:
             there = rows.read(folder, article.id)
             dropped = tuple(row for row in there if row.code not in digests)
         else:
-            dropped = rows.prune(folder, article.id, digests, locks)
+            dropped = rows.prune(folder, article.id, digests, base.config)
         for row in dropped:
-            click.echo(f"{article.id}/{row.snippet}  {row.when:%Y-%m-%d}  {row.toolchain.label}")
+            label = row.toolchain.label(base.config.toolchain.headline)
+            click.echo(f"{article.id}/{row.snippet}  {row.when:%Y-%m-%d}  {label}")
         total += len(dropped)
     click.echo(f"{total} row{'s' * (total != 1)} {'would be ' * dry_run}dropped")
 
@@ -110,7 +111,7 @@ def changes(
     else:
         before = git.evidence_at(str(ref), base.config)
     by_id = {one.id: one for one in readable}
-    told = changes.changes_between(before, after, readable)
+    told = changes.changes_between(before, after, readable, base.config.toolchain.headline)
     wanted = [tracker.issue(by_id[one.article], one, base.config) for one in told]
     if as_json:
         whole = [

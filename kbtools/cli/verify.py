@@ -126,10 +126,11 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
         toolchains, missing = pool.toolchains(given["toolchain"])
         for name in missing:
             click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
+        headline = base.config.toolchain.headline
         for where in toolchains:
             toolchain = pool.describe(where)
             if len(toolchains) > 1 and not given["quiet"]:
-                click.echo(f"\n{where.title}: {toolchain.label}\n", err=to_stderr)
+                click.echo(f"\n{where.title}: {toolchain.label(headline)}\n", err=to_stderr)
             own = declared.dedicated_articles(base.config, where.name)
             tasks = [
                 task
@@ -146,7 +147,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> No
             verifier = Verifier(base.config, tasks, options, partial(pool.engine, where))
             results, interrupted = run_all(verifier, given)
             seconds = time.monotonic() - started
-            runs.append(ToolchainRun(where.title, toolchain, tuple(results), seconds))
+            runs.append(ToolchainRun(where.title, toolchain, tuple(results), seconds, headline))
             planned += len(tasks)
             if interrupted or (options.fail_fast and "red" in runs[-1].colours):
                 break

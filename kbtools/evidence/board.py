@@ -38,26 +38,33 @@ class Board(msgspec.Struct, frozen=True):
 
     toolchains: tuple[Toolchain, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    headline: tuple[str, ...] = ()
+    """The distributions by which its toolchains are named."""
 
 
 def build_board(articles: Iterable[Article], config: Config) -> Board:
     """The board of these articles, and of every toolchain on which any of them was run."""
     found = [(article, observations(article, config)) for article in articles]
     known = {one.row.toolchain.identity: one.row.toolchain for _, all_ in found for one in all_}
-    toolchains = sorted(known.values(), key=toolchain_order)
+    toolchains = sort_toolchains(known.values(), config)
     rows = tuple(
         (article.id, tuple(cell_of(article, toolchain, all_) for toolchain in toolchains))
         for article, all_ in found
     )
-    return Board(tuple(toolchains), rows)
+    return Board(toolchains, rows, config.toolchain.headline)
 
 
-def toolchain_order(toolchain: Toolchain) -> tuple[object, ...]:
+def sort_toolchains(toolchains: Iterable[Toolchain], config: Config) -> tuple[Toolchain, ...]:
     """Toolchains without a GPU first, and each kind from old to new."""
     from packaging.version import Version
 
-    versions = [toolchain.packages.get(name, "0") for name in ("torch", "triton")]
-    return (bool(toolchain.gpus), *map(Version, versions), toolchain.label)
+    headline = config.toolchain.headline
+
+    def key(toolchain: Toolchain) -> tuple[object, ...]:
+        versions = [Version(toolchain.packages.get(name, "0")) for name in headline]
+        return (bool(toolchain.gpus), *versions, toolchain.label(headline))
+
+    return tuple(sorted(toolchains, key=key))
 
 
 def cell_of(article: Article, toolchain: Toolchain, all_: Sequence[Observation]) -> Cell:

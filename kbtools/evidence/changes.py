@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -57,34 +57,37 @@ def changes_between(
     before: dict[str, tuple[Row, ...]],
     after: dict[str, tuple[Row, ...]],
     articles: Iterable[Article],
+    headline: Sequence[str],
 ) -> tuple[ArticleChanges, ...]:
     """What changed for each article of which anything did, given its rows then and now."""
     found = []
     for article in articles:
         then = judge_rows(article, before.get(article.id, ()))
         now = judge_rows(article, after.get(article.id, ()))
-        changes = tuple(_changes(then, now))
+        changes = tuple(_changes(then, now, headline))
         if changes and not article.matter.retired:
             red = [one for one in now if one.verdict.colour == "red"]
-            standing = tuple(_change(one, "", _kind(one)) for one in red)
+            standing = tuple(_change(one, "", _kind(one), headline) for one in red)
             found.append(ArticleChanges(article.id, changes, standing))
     return tuple(found)
 
 
-def _changes(then: Iterable[Observation], now: Iterable[Observation]) -> Iterator[VerdictChange]:
+def _changes(
+    then: Iterable[Observation], now: Iterable[Observation], headline: Sequence[str]
+) -> Iterator[VerdictChange]:
     """Whatever became red, became red in another way, or is well again."""
     known = {_key(one, one.row.toolchain.identity): one for one in then}
     # a compiler or a C library was updated: to a person it is the same toolchain
-    alike = {_key(one, one.row.toolchain.label): one for one in then}
+    alike = {_key(one, one.row.toolchain.label(headline)): one for one in then}
     for one in now:
         same = known.get(_key(one, one.row.toolchain.identity))
-        same = same or alike.get(_key(one, one.row.toolchain.label))
+        same = same or alike.get(_key(one, one.row.toolchain.label(headline)))
         before = same.verdict if same else None
         red = one.verdict.colour == "red"
         if red and (before is None or before.name != one.verdict.name):
-            yield _change(one, str(before.name) if before else "", _kind(one))
+            yield _change(one, str(before.name) if before else "", _kind(one), headline)
         elif before and before.colour == "red" and one.verdict.colour == "green":
-            yield _change(one, str(before.name), "well-again")
+            yield _change(one, str(before.name), "well-again", headline)
 
 
 def _key(one: Observation, toolchain: str) -> tuple[str, str]:
@@ -99,7 +102,7 @@ def _kind(one: Observation) -> str:
     return "stopped-working" if one.verdict.name is VerdictName.BROKEN else "fails-otherwise"
 
 
-def _change(one: Observation, before: str, kind: str) -> VerdictChange:
+def _change(one: Observation, before: str, kind: str, headline: Sequence[str]) -> VerdictChange:
     return VerdictChange(
         article=one.snippet.article,
         snippet=one.snippet.id,
@@ -107,10 +110,10 @@ def _change(one: Observation, before: str, kind: str) -> VerdictChange:
         kind=kind,
         before=before,
         after=str(one.verdict.name),
-        where=where(one),
+        where=where(one, headline),
         when=f"{one.row.when:%Y-%m-%d}",
         reason=one.verdict.reason,
-        toolchain=one.row.toolchain.brief,
+        toolchain=one.row.toolchain.brief(headline),
     )
 
 

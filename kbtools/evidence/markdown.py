@@ -11,6 +11,7 @@ import msgspec
 
 from kbtools.articles import links
 from kbtools.articles.model import Article
+from kbtools.config import Config
 from kbtools.evidence.state import Observation, state_from, where
 
 
@@ -28,7 +29,7 @@ class Wording(msgspec.Struct, frozen=True):
 def article_markdown(
     article: Article,
     observations: Sequence[Observation],
-    site: str,
+    config: Config,
     wording: Wording | None = None,
 ) -> str:
     """An article as a Markdown document.
@@ -36,7 +37,7 @@ def article_markdown(
     Args:
         article: The original.
         observations: The rows that count for the article, with today's verdicts.
-        site: Address of the site; without one (empty) the document does not link to its page.
+        config: Of the knowledge base. If it has no address, the document has no link to its page.
         wording: Title, summary and body in another language; by default those of `article`.
     """
     matter = article.matter
@@ -45,11 +46,13 @@ def article_markdown(
     if matter.retired:
         lines += [f"Retired since {matter.retired.since}: {_line(matter.retired.reason)}", ""]
     lines += [f"- {name}: {value}" for name, value in _facts(article, observations).items()]
-    if site:
+    if site := config.knowledge_base.url:
         lines.append(f"- Page: {links.url(article.id, site, text.language)}")
     lines += ["", text.body.strip(), "", "## Evidence", ""]
     lines += ["| snippet | verdict | toolchain | day |", "| --- | --- | --- | --- |"]
-    lines += [_row(observation) for observation in observations] or ["| | not run | | |"]
+    lines += [_row(observation, config.toolchain.headline) for observation in observations] or [
+        "| | not run | | |"
+    ]
     if matter.upstream:
         lines += ["", "## Upstream", ""]
     lines += [
@@ -75,9 +78,9 @@ def _facts(article: Article, observations: Sequence[Observation]) -> dict[str, s
     }
 
 
-def _row(observation: Observation) -> str:
+def _row(observation: Observation, headline: Sequence[str]) -> str:
     snippet, day = observation.snippet, f"{observation.row.when:%Y-%m-%d}"
-    toolchain = _line(where(observation))
+    toolchain = _line(where(observation, headline))
     return f"| {snippet.id} ({snippet.role}) | {observation.verdict.name} | {toolchain} | {day} |"
 
 

@@ -105,7 +105,7 @@ def write(merge: Merge, config: Config) -> int:
     changed = 0
     for article, row in merge.rows:
         before = store.read(config.evidence, article)
-        store.record(config.evidence, article, row, config.memory.parent / "locks")
+        store.record(config.evidence, article, row, config)
         changed += store.read(config.evidence, article) != before
     return changed
 

@@ -78,8 +78,12 @@ def state_from(article: Article, found: Sequence[Observation]) -> ArticleState:
     )
 
 
-def where(one: Observation) -> str:
-    """What was there: the software; the GPU where the snippet used one; what it compiled for."""
+def where(one: Observation, headline: Sequence[str]) -> str:
+    """The software; the GPU if the snippet used one; what it compiled for."""
     toolchain = one.row.toolchain
-    ran_on = toolchain.label if one.snippet.gpus else f"{toolchain.software}, no GPU used"
+    ran_on = (
+        toolchain.label(headline)
+        if one.snippet.gpus
+        else f"{toolchain.software(headline)}, no GPU used"
+    )
     return "; ".join(filter(None, (ran_on, one.row.outcome.where)))

@@ -10,7 +10,7 @@ import msgspec
 from filelock import FileLock
 
 from kbtools.articles.model import Snippet
-from kbtools.config import KbtoolsError
+from kbtools.config import Config, KbtoolsError
 from kbtools.evidence.decoded import DecodedFiles
 from kbtools.files import write_whole
 from kbtools.outcome import Isolation, Outcome
@@ -113,44 +113,49 @@ def of_snippet(rows: tuple[Row, ...], snippet: Snippet) -> tuple[Row, ...]:
     )
 
 
-def record(folder: Path, article: str, row: Row, locks: Path) -> None:
+def record(folder: Path, article: str, row: Row, config: Config) -> None:
     """Adds a row, in place of an older one of the same key.
 
-    The file is written whole and renamed into place, under a lock in `locks`: a crash, a full
+    The file is written whole and renamed into place, under a lock: a crash, a full
     disk or a second run beside this one loses no row.
 
     Raises:
         OSError: it could not be written; what was there still is.
         EvidenceError: what was there cannot be read, and is left alone.
     """
-    locks.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(locks / f"{folder.name}-{article}.lock"):
+    with _lock(folder, article, config):
         rows = {older.key: older for older in read(folder, article)}
         if row.key in rows and not _supersedes(row, rows[row.key]):
             return
         rows[row.key] = row
-        _write(file_of(folder, article), rows.values())
+        _write(file_of(folder, article), rows.values(), config)
 
 
-def prune(folder: Path, article: str, digests: Collection[str], locks: Path) -> tuple[Row, ...]:
+def prune(folder: Path, article: str, digests: Collection[str], config: Config) -> tuple[Row, ...]:
     """Drops the rows of an article that are not of one of these codes; those that it dropped.
 
     Raises:
         OSError: the file could not be written; what was there still is.
         EvidenceError: what was there cannot be read, and is left alone.
     """
-    locks.mkdir(parents=True, exist_ok=True)
-    with FileLock(locks / f"{folder.name}-{article}.lock"):
+    with _lock(folder, article, config):
         rows = read(folder, article)
         dropped = tuple(row for row in rows if row.code not in digests)
         if dropped:
-            _write(file_of(folder, article), [row for row in rows if row.code in digests])
+            _write(file_of(folder, article), [row for row in rows if row.code in digests], config)
     return dropped
 
 
-def _write(file: Path, rows: Iterable[Row]) -> None:
-    ordered = sorted(rows, key=lambda row: (row.snippet, row.toolchain.label, *row.key))
+def _lock(folder: Path, article: str, config: Config) -> FileLock:
+    locks = config.memory.parent / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    return FileLock(locks / f"{folder.name}-{article}.lock")
+
+
+def _write(file: Path, rows: Iterable[Row], config: Config) -> None:
+    headline = config.toolchain.headline
+    ordered = sorted(rows, key=lambda row: (row.snippet, row.toolchain.label(headline), *row.key))
     write_whole(file, b"".join(msgspec.json.encode(row) + b"\n" for row in ordered))
 
 

@@ -126,4 +126,4 @@ def _article(entry: IndexEntry, start: Path) -> str:
     article = next((article for article in base.articles if article.id == entry.id), None)
     if article is None:
         raise ToolError(f"{entry.id} cannot be read; see: kbtools check")
-    return article_markdown(article, observations(article, config), config.knowledge_base.url)
+    return article_markdown(article, observations(article, config), config)

@@ -15,7 +15,7 @@ def as_markdown(board: Board) -> str:
         lines.append(f"| {article} | {' | '.join(one.mark for one in cells)} |")
     lines += ["", "✗ fails · ✓ does not fail · ! contradicts the article · r only reported", ""]
     lines += [
-        f"- {name}: {toolchain.label}"
+        f"- {name}: {toolchain.label(board.headline)}"
         for name, toolchain in zip(columns, board.toolchains, strict=True)
     ]
     return "\n".join(lines) + "\n"
@@ -27,7 +27,7 @@ def as_json(board: Board) -> bytes:
     whole = {
         "schema": 1,
         "toolchains": [
-            {"id": name, "label": one.label, "toolchain": one}
+            {"id": name, "label": one.label(board.headline), "toolchain": one}
             for name, one in zip(ids, board.toolchains, strict=True)
         ],
         "articles": [

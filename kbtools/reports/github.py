@@ -31,7 +31,7 @@ def of_runs(runs: Sequence[ToolchainRun], prefix: str = "") -> Iterator[str]:
                 continue
             where = f" on {run.name}" if run.name else ""
             title = f"{one.name} {snippet.name} ({snippet.role}){where}"
-            said = f"{one.reason}\n{result.task.expected.reason}\n{run.toolchain.label}"
+            said = f"{one.reason}\n{result.task.expected.reason}\n{run.label}"
             yield command(level, prefix + snippet.place.path, failing_line(result), title, said)
 
 
@@ -97,7 +97,7 @@ def _heading(run: ToolchainRun) -> str:
 
 def _machine(run: ToolchainRun) -> Iterator[str]:
     toolchain = run.toolchain
-    yield f"{code(toolchain.software)}, {run.seconds:.1f} s"
+    yield f"{code(run.software)}, {run.seconds:.1f} s"
     for gpu in dict.fromkeys(toolchain.gpus):
         count = toolchain.gpus.count(gpu)
         yield f"<br>{count} × {code(gpu.name)}, compute capability {gpu.sm}, driver " + code(

@@ -31,11 +31,11 @@ def as_junit(runs: Sequence[ToolchainRun], prefix: str = "") -> bytes:
         for result in run.results:
             name = result.task.article.id
             if len(runs) > 1:
-                name = f"{name} on {run.name or run.toolchain.label}"
+                name = f"{name} on {run.name or run.label}"
             if name not in suites:
                 suites[name] = _suite(name, run)
             suites[name].add_testcase(_case(result, name, prefix))
-    labels = "; ".join(run.toolchain.label for run in runs)
+    labels = "; ".join(run.label for run in runs)
     whole = JUnitXml(f"kbtools verify on {labels}")
     for name in sorted(suites):
         whole.add_testsuite(suites[name])
@@ -45,7 +45,7 @@ def as_junit(runs: Sequence[ToolchainRun], prefix: str = "") -> bytes:
 
 def _suite(name: str, run: ToolchainRun) -> TestSuite:
     suite, toolchain = TestSuite(name), run.toolchain
-    suite.add_property("toolchain", toolchain.label)
+    suite.add_property("toolchain", run.label)
     suite.add_property("unsandboxed", run.unsandboxed)
     for key, value in (("name", run.name), ("driver", toolchain.driver), ("nvcc", toolchain.cuda)):
         if value:

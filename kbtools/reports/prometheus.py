@@ -81,7 +81,7 @@ def _of_runs(runs: Sequence[ToolchainRun], now: datetime.datetime) -> Iterator[G
     )
     for run in runs:
         gpus = run.toolchain.gpus
-        labels = [run.name or run.toolchain.brief, gpus[0].name if gpus else ""]
+        labels = [run.name or run.brief, gpus[0].name if gpus else ""]
         counts = Counter(result.verdict.name for result in run.results)
         for verdict in VerdictName:
             snippets.add_metric([*labels, str(verdict)], counts[verdict])

@@ -16,6 +16,8 @@ from kbtools.evidence.verdicts import RED, VerdictName
 from kbtools.reports.places import failing_line
 from kbtools.verification.verifier import Result, ToolchainRun
 
+THIS_INTERPRETER = "this-interpreter"
+"""Stands for the name of a toolchain that has none."""
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
@@ -63,8 +65,8 @@ def _whole(runs: list[dict[str, Any]]) -> bytes:
 
 def _verified(run: ToolchainRun, prefix: str) -> dict[str, Any]:
     rules = [_rule(str(name), str(name).replace("-", " "), MEANING[name]) for name in RED]
-    name = run.name or "this-interpreter"
-    results = [_red(one, name, prefix) for one in run.results if one.verdict.colour == "red"]
+    name = run.name or THIS_INTERPRETER
+    results = [_red(one, run, prefix) for one in run.results if one.verdict.colour == "red"]
     notes = [
         {"level": "warning", "message": {"text": f"{one.task.snippet.name}: {said}"}}
         for one in run.results
@@ -74,7 +76,7 @@ def _verified(run: ToolchainRun, prefix: str) -> dict[str, Any]:
     whole = _run(f"kbtools-verify/{quote(name)}/", rules, results)
     invocation = {"executionSuccessful": True, "toolExecutionNotifications": notes}
     toolchain = run.toolchain
-    properties = {"toolchain": toolchain.label, "driver": toolchain.driver}
+    properties = {"toolchain": run.label, "driver": toolchain.driver}
     properties["unsandboxed"] = run.unsandboxed
     return {**whole, "invocations": [invocation], "properties": properties}
 
@@ -84,12 +86,12 @@ def _inconclusive(result: Result) -> str:
     return f"inconclusive: {one.reason}" if one.name is VerdictName.INCONCLUSIVE else ""
 
 
-def _red(result: Result, toolchain: str, prefix: str) -> dict[str, Any]:
+def _red(result: Result, run: ToolchainRun, prefix: str) -> dict[str, Any]:
     task, one = result.task, result.verdict
     text = f"{one.name} {task.snippet.name} ({task.snippet.role}): {one.reason}"
-    text += f"\n{task.expected.reason}. On {task.toolchain.label}."
+    text += f"\n{task.expected.reason}. On {task.toolchain.label(run.headline)}."
     # not the line: a claim is the same one when a paragraph is added above it
-    same = (task.snippet.name, str(one.name), toolchain)
+    same = (task.snippet.name, str(one.name), run.name or THIS_INTERPRETER)
     path = prefix + task.snippet.place.path
     return _result(str(one.name), text, path, failing_line(result), same)
 

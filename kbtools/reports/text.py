@@ -102,7 +102,7 @@ def summary(run: ToolchainRun) -> str:
     remembered = sum(result.remembered for result in results)
     if remembered:
         line += f" ({remembered} remembered; --all runs them again)"
-    line += f"\non {run.toolchain.label}"
+    line += f"\non {run.label}"
     if run.unsandboxed:
         line += f"\n{style('not sandboxed', fg='yellow')}: {run.unsandboxed}"
     return "\n\n".join([*blocks, line])
@@ -110,7 +110,7 @@ def summary(run: ToolchainRun) -> str:
 
 def table(runs: Sequence[ToolchainRun]) -> str:
     """Snippets × toolchains, a verdict in each cell."""
-    names = [run.name or run.toolchain.brief for run in runs]
+    names = [run.name or run.brief for run in runs]
     verdicts: dict[str, dict[int, Result]] = {}
     for column, run in enumerate(runs):
         for result in run.results:

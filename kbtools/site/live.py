@@ -156,7 +156,7 @@ class Live:
         if self._model is None:
             return
         views = self._model.views
-        self._model = model = SiteModel(self._config, views, board_of(views))
+        self._model = model = SiteModel(self._config, views, board_of(views, self._config))
         of_articles = {f"{view.id}{end}" for view in views for end in (".md", "/")}
         pages = {
             name: content

@@ -14,7 +14,7 @@ from kbtools.articles.model import SUFFIX, Article, Snippet
 from kbtools.articles.parsing import Page
 from kbtools.checks.model import Base
 from kbtools.config import Config
-from kbtools.evidence.board import Board, Cell, cell_of, toolchain_order
+from kbtools.evidence.board import Board, Cell, cell_of, sort_toolchains
 from kbtools.evidence.state import ArticleState, Observation, observations, state_from
 from kbtools.evidence.store import Row
 from kbtools.toolchains.model import Toolchain
@@ -122,10 +122,15 @@ class SiteModel(msgspec.Struct, frozen=True, dict=True):
         few = len(self.views) < MANY
         return tuple(one for one in self.toolchains if few or ran[one.identity] > 1)
 
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """The distributions by which toolchains are named."""
+        return self.config.toolchain.headline
+
     @cached_property
     def briefs(self) -> tuple[str, ...]:
         """What matters most in them, each once."""
-        return tuple(dict.fromkeys(toolchain.brief for toolchain in self.toolchains))
+        return tuple(dict.fromkeys(toolchain.brief(self.headline) for toolchain in self.toolchains))
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -168,7 +173,7 @@ def build_model(base: Base) -> SiteModel:
                 changes=changes_of(article, found),
             )
         )
-    return SiteModel(base.config, tuple(views), board_of(views))
+    return SiteModel(base.config, tuple(views), board_of(views, base.config))
 
 
 def text_of(page: Page) -> Text:
@@ -195,15 +200,16 @@ def short(text: str) -> str:
     return text if len(text) <= LIMIT else f"{text[:LIMIT]}…"
 
 
-def board_of(views: Sequence[ArticleView]) -> Board:
+def board_of(views: Sequence[ArticleView], config: Config) -> Board:
     """The same board as `matrix.matrix` makes, each row of evidence asked only once who it is."""
     known = {
         identity: here[0].row.toolchain
         for view in views
         for identity, here in view.by_toolchain.items()
     }
-    toolchains = tuple(sorted(known.values(), key=toolchain_order))
-    return Board(toolchains, tuple((one.id, cells_of(one, toolchains)) for one in views))
+    toolchains = sort_toolchains(known.values(), config)
+    rows = tuple((view.id, cells_of(view, toolchains)) for view in views)
+    return Board(toolchains, rows, config.toolchain.headline)
 
 
 def cells_of(view: ArticleView, toolchains: Iterable[Toolchain]) -> tuple[Cell, ...]:

@@ -68,25 +68,26 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         known = (self.python, self.packages, self.platform, self.libc, self.compiler, self.cuda)
         return _identity(msgspec.msgpack.encode((*known, self.driver, gpu, self.ptxas)))
 
-    @property
-    def brief(self) -> str:
-        """The packages that matter most, or the Python where there are none of them."""
-        names = ("torch", "triton", "flashinfer-python", "xformers", "bitsandbytes")
-        shown = [f"{name} {self.packages[name]}" for name in names if name in self.packages]
-        return ", ".join(shown) or f"Python {self.python}"
+    def brief(self, headline: Sequence[str]) -> str:
+        """The packages of `headline` with their versions; the Python if it has none of them.
 
-    @property
-    def software(self) -> str:
-        """A line for a person: the Python, the packages that matter most, nvcc."""
-        shown = [] if self.brief.startswith("Python") else [self.brief]
+        `headline` is that of `[toolchain]` in `kbtools.toml`, here and in the methods below.
+        """
+        packages = [f"{name} {self.packages[name]}" for name in headline if name in self.packages]
+        return ", ".join(packages) or f"Python {self.python}"
+
+    def software(self, headline: Sequence[str]) -> str:
+        """A line for a person: the Python, the packages of `headline`, nvcc."""
+        parts = [f"Python {self.python}"]
+        if any(name in self.packages for name in headline):
+            parts.append(self.brief(headline))
         if self.cuda:
-            shown.append(f"nvcc {self.cuda}")
-        return ", ".join([f"Python {self.python}", *shown])
+            parts.append(f"nvcc {self.cuda}")
+        return ", ".join(parts)
 
-    @property
-    def label(self) -> str:
+    def label(self, headline: Sequence[str]) -> str:
         """The software, and the GPU."""
-        return f"{self.software}, {self.gpus[0].name if self.gpus else 'no GPU'}"
+        return f"{self.software(headline)}, {self.gpus[0].name if self.gpus else 'no GPU'}"
 
     def version(self, name: str) -> str | None:
         """Version of a distribution or of a part of the machine; None where it is not there."""

@@ -70,6 +70,23 @@ class ToolchainRun(msgspec.Struct, frozen=True):
     results: tuple[Result, ...]
     seconds: float
     """Wall time."""
+    headline: tuple[str, ...] = ()
+    """The distributions by which the toolchain is named."""
+
+    @property
+    def brief(self) -> str:
+        """The toolchain in a few words."""
+        return self.toolchain.brief(self.headline)
+
+    @property
+    def software(self) -> str:
+        """The toolchain on a line, without its GPU."""
+        return self.toolchain.software(self.headline)
+
+    @property
+    def label(self) -> str:
+        """The toolchain on a line."""
+        return self.toolchain.label(self.headline)
 
     @property
     def colours(self) -> set[str]:
@@ -267,10 +284,10 @@ class Verifier:
         """Writes a row down, remembered and (if asked) as evidence; says so if it could not."""
         folders = [self.config.memory] if not result.remembered else []
         folders += [self.config.evidence] if self.options.record else []
-        locks, troubles = self.config.memory.parent / "locks", []
+        troubles = []
         for folder in folders:
             try:
-                store.record(folder, result.task.article.id, row, locks)
+                store.record(folder, result.task.article.id, row, self.config)
             except (OSError, KbtoolsError) as error:
                 troubles.append(f"not written: {error}")
         return msgspec.structs.replace(result, trouble="; ".join(troubles))

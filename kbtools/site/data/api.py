@@ -297,7 +297,9 @@ def changes(view: ArticleView) -> tuple[Change, ...]:
 
 def toolchains(model: SiteModel) -> Toolchains:
     """Every toolchain on which anything was seen, as the columns of the board stand."""
-    return Toolchains(1, tuple(Known(name_of(one), one.label, one) for one in model.toolchains))
+    return Toolchains(
+        1, tuple(Known(name_of(one), one.label(model.headline), one) for one in model.toolchains)
+    )
 
 
 def issues(model: SiteModel) -> Issues:

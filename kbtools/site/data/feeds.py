@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
 from kbtools.evidence.state import Observation, where
@@ -59,7 +59,8 @@ def feed(model: SiteModel, language: str) -> bytes:
         _add(one, "link", rel="alternate", type="text/html", href=address(model, language, page))
         _add(one, "category", term=change.after)
         before = say.one_of("state", change.before)
-        lines = [f"{before} → {state}", cut(text.summary, LONG), *map(line, cause(change, view))]
+        seen = [line(one, model.headline) for one in cause(change, view)]
+        lines = [f"{before} → {state}", cut(text.summary, LONG), *seen]
         _add(one, "content", "\n".join(lines), type="text")
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, "unicode").encode()
 
@@ -72,9 +73,9 @@ def cause(change: Change, view: ArticleView) -> tuple[Observation, ...]:
     return tuple(one for one in here if str(one.verdict.name) == change.after)
 
 
-def line(one: Observation) -> str:
+def line(one: Observation, headline: Sequence[str]) -> str:
     """A run in a few words."""
-    return cut(f"{one.snippet.id}: {one.verdict.name} ({where(one)})")
+    return cut(f"{one.snippet.id}: {one.verdict.name} ({where(one, headline)})")
 
 
 def moment(change: Change, view: ArticleView) -> datetime.datetime:

@@ -28,8 +28,7 @@ def article(model: SiteModel, view: ArticleView, language: str) -> str:
     text = view.text(language)
     folder = "" if language == model.languages[0] else language
     wording = Wording(text.title, text.summary, text.page.body, folder)
-    site = model.config.knowledge_base.url
-    return article_markdown(view.article, view.seen, site, wording)
+    return article_markdown(view.article, view.seen, model.config, wording)
 
 
 def overview(model: SiteModel) -> str:

@@ -28,7 +28,7 @@ class Facet(msgspec.Struct, frozen=True):
 def values_of(model: SiteModel, view: ArticleView) -> dict[str, list[str]]:
     """Kind of facet → the values that an article has."""
     matter = view.article.matter
-    ran_on = {here[0].row.toolchain.brief for here in view.by_toolchain.values()}
+    ran_on = {here[0].row.toolchain.brief(model.headline) for here in view.by_toolchain.values()}
     return {
         "component": [*matter.components],
         "stage": [matter.stage],

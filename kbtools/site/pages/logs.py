@@ -25,16 +25,17 @@ def logs_page(frame: Frame, view: ArticleView) -> tuple[str, bytes]:
             first = known.setdefault(output, one) if len(output) > 200 else one
             shown = output[: min(ONE, left)] if first is one else ""
             left -= len(shown)
+            brief = first.row.toolchain.brief(frame.model.headline)
             runs.append(
                 {
                     "anchor": anchor(one),
                     "mark": marks.of_run(frame, one),
                     "seen": one,
-                    "where": cut(where(one)),
+                    "where": cut(where(one, frame.model.headline)),
                     "output": shown,
                     "hidden": len(output) - len(shown) if first is one else 0,
                     "same": anchor(first) if first is not one else "",
-                    "same_as": f"{first.snippet.id}, {first.row.toolchain.brief}",
+                    "same_as": f"{first.snippet.id}, {brief}",
                 }
             )
         if runs:

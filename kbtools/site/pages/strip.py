@@ -34,19 +34,25 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
     Toolchains with the same versions of what the claim is about share a cell while they agree;
     where one was seen to fail and another not to, each has its own.
     """
-    names = names_of(view)
+    names, headline = names_of(view), frame.model.headline
     common = {one.identity for one in frame.model.common}
     groups: dict[str, list[tuple[Toolchain, Cell]]] = {}
     for toolchain, found in zip(frame.model.toolchains, cells, strict=True):
-        label = label_of(toolchain, names)
+        label = label_of(toolchain, names, headline)
         if label and (found.verdicts or toolchain.identity in common):
             groups.setdefault(label, []).append((toolchain, found))
     marks = []
-    for label, members in sorted(groups.items(), key=lambda item: _versions(item[1][0][0], names)):
+    ordered = sorted(
+        groups.items(),
+        key=lambda group: _versions(group[1][0][0], names or [*headline, "python"]),
+    )
+    for label, members in ordered:
         measured = {found.mark for _, found in members} & {FAILS, WORKS, CONTRADICTED}
         if len(measured) > 1:
             parts = [
-                (f"{label}, {_apart(one)}", one, found) for one, found in members if found.mark
+                (f"{label}, {_apart(one, headline)}", one, found)
+                for one, found in members
+                if found.mark
             ]
         else:
             one, found = min(members, key=lambda member: RANK.index(member[1].mark))
@@ -59,10 +65,10 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
     return [mark for mark in marks if mark.sign]  # without a claim, blank cells say nothing
 
 
-def label_of(toolchain: Toolchain, names: Sequence[str]) -> str:
+def label_of(toolchain: Toolchain, names: Sequence[str], headline: Sequence[str]) -> str:
     """The versions of these, without their local parts; empty where one is not there."""
     if not names:
-        return toolchain.brief
+        return toolchain.brief(headline)
     found = [(name, toolchain.version(name)) for name in names]
     packages = [(name, version) for name, version in found if name not in MACHINE]
     if any(version is None for _, version in packages) or not any(v for _, v in found):
@@ -73,15 +79,14 @@ def label_of(toolchain: Toolchain, names: Sequence[str]) -> str:
     )
 
 
-def _apart(toolchain: Toolchain) -> str:
+def _apart(toolchain: Toolchain, headline: Sequence[str]) -> str:
     gpu = toolchain.gpus[0].name if toolchain.gpus else f"Python {toolchain.python}"
-    return f"{toolchain.brief}, {gpu}"
+    return f"{toolchain.brief(headline)}, {gpu}"
 
 
 def _versions(toolchain: Toolchain, names: Sequence[str]) -> list[Version]:
-    wanted = names or list(toolchain.packages)[:0] or ["torch", "triton", "python"]
     found = []
-    for name in wanted:
+    for name in names:
         try:
             found.append(Version(toolchain.version(name) or "0"))
         except InvalidVersion:
