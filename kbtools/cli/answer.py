@@ -29,9 +29,10 @@ from kbtools.cli.group import INDEX
 @INDEX
 @click.pass_context
 def answer(ctx: click.Context, event_file: Path, reply_file: Path, index: Path | None) -> None:
-    """Writes the reply to a new issue if one article is surely about it; else says why not.
+    """Write the reply to a new issue, if an article is surely about it; else print why not.
 
-    Prints `sure=true` or `sure=false` and `article=ID`, for GITHUB_OUTPUT. Posts nothing.
+    Standard output is `sure=true` or `sure=false` and `article=ID`, for GITHUB_OUTPUT. Nothing is
+    posted.
     """
     from kbtools import matching
     from kbtools.integrations import new_issue

@@ -22,7 +22,10 @@ from kbtools.config import KbtoolsError
 def check(
     ctx: click.Context, paths: tuple[Path, ...], sarif_file: str | None, github: bool
 ) -> None:
-    """Reports every problem of every article, or of those at PATHS."""
+    """Report every problem of every article, or of the articles at PATHS.
+
+    The exit code is 1 if there is a problem.
+    """
     from kbtools.articles.translations import outdated_translations
     from kbtools.checks.base import check_base, load_base
     from kbtools.reports import github as on_github
@@ -65,7 +68,7 @@ def check(
 @click.command(short_help="Print the rules that `check` applies.")
 @click.pass_context
 def rules(ctx: click.Context) -> None:
-    """Prints the rules that `check` holds articles to."""
+    """Print the rules that `check` applies, each with its explanation."""
     from kbtools.checks.rules import RULES
 
     for rule in RULES:
@@ -76,7 +79,7 @@ def rules(ctx: click.Context) -> None:
 @click.command(short_help="Print the JSON Schema of an article's front matter.")
 @click.pass_context
 def schema(ctx: click.Context) -> None:
-    """Prints the JSON Schema of an article's front matter, for editors."""
+    """Print the JSON Schema of an article's front matter, for use in an editor."""
     from kbtools.articles.schema import front_matter_schema
 
     click.echo(msgspec.json.format(msgspec.json.encode(front_matter_schema(config_of(ctx)))))
@@ -86,7 +89,10 @@ def schema(ctx: click.Context) -> None:
 @click.argument("title")
 @click.pass_context
 def new(ctx: click.Context, title: str) -> None:
-    """Writes the skeleton of an article TITLE, with the next free id."""
+    """Write the skeleton of an article with the title TITLE and the next free id.
+
+    TITLE is the text of the error, as people search for it.
+    """
     from kbtools.articles.scaffold import new_article
 
     base = config_of(ctx)
@@ -98,10 +104,15 @@ def new(ctx: click.Context, title: str) -> None:
 
 @click.command(short_help="Start a knowledge base.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--name", prompt="Name of the knowledge base", help="As shown to readers.")
-@click.option("--prefix", prompt="Prefix of its ids", default="KB", help="Capital letters.")
+@click.option("--name", prompt="Name of the knowledge base", help="The name that readers see.")
+@click.option(
+    "--prefix",
+    prompt="Prefix of its ids",
+    default="KB",
+    help="What ids begin with: one to ten capital letters.",
+)
 def init(folder: Path, name: str, prefix: str) -> None:
-    """Starts a knowledge base of your own in FOLDER."""
+    """Start a knowledge base in FOLDER: its settings and a first article that can be verified."""
     from kbtools.articles.scaffold import new_base
 
     try:
@@ -113,10 +124,10 @@ def init(folder: Path, name: str, prefix: str) -> None:
 
 
 @click.command("list", short_help="List the articles with their computed states.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
-    """Lists the articles with the state that follows from their evidence."""
+    """List the articles, each with the state that follows from its evidence."""
     from kbtools.checks.base import load_base
     from kbtools.evidence.state import state_of
 
@@ -137,7 +148,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 @click.argument("article")
 @click.pass_context
 def explain(ctx: click.Context, article: str) -> None:
-    """Shows an ARTICLE in the terminal, with its computed state."""
+    """Show the article ARTICLE, an id or a path, with its computed state."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -161,11 +172,11 @@ def explain(ctx: click.Context, article: str) -> None:
 
 
 @click.command("matrix", short_help="Show on which toolchains each failure was seen.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--markdown", is_flag=True, help="A table of Markdown. [default]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--markdown", is_flag=True, help="Print a table in Markdown. [default]")
 @click.pass_context
 def matrix_(ctx: click.Context, as_json: bool, markdown: bool) -> None:
-    """Shows on which toolchains each article was seen to fail, from evidence alone."""
+    """Show on which toolchains the failure of each article was seen, from evidence alone."""
     from kbtools.checks.base import load_base
     from kbtools.evidence.board import build_board
     from kbtools.reports import board as printer

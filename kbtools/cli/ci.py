@@ -14,21 +14,22 @@ from kbtools.cli.group import config_of
     "--needs",
     multiple=True,
     metavar="cpu|gpu|gpus:N",
-    help="Only jobs on such machines; may be given several times.",
+    help="Print only jobs for such machines. May be repeated.",
 )
 @click.option(
     "--shards",
     type=click.IntRange(1),
-    help="Parts of each toolchain. [default: by recorded seconds and `shard-seconds`]",
+    help="Cut each toolchain into so many jobs. [default: by recorded seconds and `shard-seconds`]",
 )
 @click.pass_context
 def ci_matrix(
     ctx: click.Context, names: tuple[str, ...], needs: tuple[str, ...], shards: int | None
 ) -> None:
-    """Prints the jobs of a night, as JSON for a workflow's `strategy.matrix`.
+    """Print the jobs of a CI run on TOOLCHAIN, as JSON for a workflow's `strategy.matrix`.
 
-    A job is a toolchain of toolchains.toml (default: all that can be built), a kind of machine
-    with its labels from kbtools.toml, and a shard. There are none for what has nothing to run.
+    A job is a toolchain of toolchains.toml (default: all that can be built), a kind of machine with
+    its labels in kbtools.toml, and a shard of the snippets. A toolchain without snippets to run has
+    no job.
     """
     from kbtools.checks.base import load_base, readable_articles
     from kbtools.ci import jobs

@@ -20,9 +20,16 @@ ENDS = 8 * 1024 * 1024
 
 @click.command(short_help="Find the article for a traceback or a log.")
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--reply", "as_reply", is_flag=True, help="A comment for an issue tracker.")
-@click.option("--top", type=click.IntRange(1), default=3, show_default=True, metavar="N")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--reply", "as_reply", is_flag=True, help="Print a comment for an issue tracker.")
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Show at most N articles.",
+)
 @INDEX
 @click.pass_context
 def diagnose(
@@ -33,9 +40,9 @@ def diagnose(
     top: int,
     index: Path | None,
 ) -> None:
-    """Finds the article for a traceback or a log in FILE, or on standard input.
+    """Find the articles about the failure in FILE, a traceback or a log. [default: standard input]
 
-    Exits with 0 when there is one, 3 when there is none. Nothing leaves this machine.
+    The exit code is 0 if there is an article and 3 if there is none. Nothing leaves this machine.
     """
     from kbtools import matching
     from kbtools.reports import diagnosis
@@ -80,14 +87,19 @@ def both_ends(stream: BinaryIO) -> str:
     type=click.Choice(["url", "markdown", "reply", "badge", "threads"]),
     default="url",
     show_default=True,
-    help="What to print of each article; `threads` are the upstream ones that it names.",
+    help="What to print for each article; `threads` lists the upstream threads that it names.",
 )
-@click.option("--publish", is_flag=True, help=f"Add every address of today to {links.PUBLISHED}.")
+@click.option(
+    "--publish",
+    is_flag=True,
+    help=f"Add the addresses of all current articles to {links.PUBLISHED}.",
+)
 @click.pass_context
 def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None:
-    """Prints the permanent link of an article, or those of the articles about a thread.
+    """Print the permanent link of an article, or the links of the articles about a thread.
 
-    Exits with 3 when no article is about that thread.
+    The argument is the id of an article, an upstream thread, or the address of either. The exit
+    code is 3 if no article is about the thread.
     """
     from kbtools.checks.base import load_base
     from kbtools.checks.together import permanent_addresses
@@ -140,17 +152,18 @@ def _as(form: str, one: FrontMatter, base: KnowledgeBase) -> str:
     "--tail",
     type=click.IntRange(1),
     metavar="N",
-    help="Lines that the shortened logs keep. [default: 30]",
+    help="Measure shortened logs, too, which keep their last N lines. [default: 30]",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @INDEX
 @click.pass_context
 def score(
     ctx: click.Context, folder: Path | None, tail: int | None, as_json: bool, index: Path | None
 ) -> None:
-    """Measures `diagnose` on the logs of FOLDER, or on tests/logs and all recorded output.
+    """Measure how often `diagnose` finds the right article for the logs in FOLDER.
 
-    FOLDER holds logs and `expected.toml`, which says of each what it should find.
+    FOLDER holds logs and `expected.toml`, which names the article for each of them. Without FOLDER,
+    the logs are those of tests/logs and the recorded outputs of all snippets.
     """
     from kbtools import matching
     from kbtools.checks.base import load_base

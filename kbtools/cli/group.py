@@ -99,7 +99,7 @@ class Group(LazyGroup):
 )
 @click.pass_context
 def main(ctx: click.Context, folder: Path) -> None:
-    """A knowledge base in which every claim is executed."""
+    """Check, run and publish a knowledge base of failures in which every claim is executed."""
     ctx.obj = folder
 
 

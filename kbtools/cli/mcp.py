@@ -13,7 +13,7 @@ from kbtools.cli.group import INDEX
 @INDEX
 @click.pass_context
 def mcp(ctx: click.Context, index: Path | None) -> None:
-    """Serves `diagnose`, `explain` and `search` to coding agents: MCP on standard input and output.
+    """Serve `diagnose`, `explain` and `search` to coding agents, over MCP on standard input/output.
 
     It needs an extra: pip install 'kbtools[mcp]'. Nothing leaves this machine.
     """

@@ -25,7 +25,7 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @INDEX
 def run(command: tuple[str, ...], index: Path | None) -> None:
-    """Runs the program CMD; if it fails, shows the article about the failure below its output.
+    """Run the program CMD; if it fails, show the article about the failure below its output.
 
     The program gets the same input, terminal and signals as without kbtools, and its exit code is
     the exit code of this command. Nothing is shown if the program succeeds, or if no article is

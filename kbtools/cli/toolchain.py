@@ -23,14 +23,14 @@ GB = 10**9
 
 @click.group(short_help="Build, list and remove toolchains.")
 def toolchain() -> None:
-    """Environments that claims are tested in, as toolchains.toml declares them."""
+    """Build, list and remove the environments that toolchains.toml declares."""
 
 
-@toolchain.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@toolchain.command("list", short_help="List the declared toolchains.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
-    """Lists the declared toolchains, and how they stand on this machine."""
+    """List the toolchains of toolchains.toml with their states on this machine."""
     from kbtools.toolchains import declared, environments
 
     base = config_of(ctx)
@@ -64,9 +64,9 @@ def _builtins(value: Any) -> dict[str, Any]:
     return dict(msgspec.to_builtins(value))
 
 
-@toolchain.command()
+@toolchain.command(short_help="Build environments, or bring them up to date.")
 @click.argument("names", nargs=-1, metavar="NAME...")
-@click.option("--all", "everything", is_flag=True, help="All that toolchains.toml declares.")
+@click.option("--all", "everything", is_flag=True, help="Build all that toolchains.toml declares.")
 @click.option(
     "--installer",
     type=click.Choice(["uv", "pip"]),
@@ -76,10 +76,10 @@ def _builtins(value: Any) -> dict[str, Any]:
 def sync(
     ctx: click.Context, names: tuple[str, ...], everything: bool, installer: str | None
 ) -> None:
-    """Builds the environments NAME..., where they are not yet as toolchains.toml declares them.
+    """Build the toolchains NAME... that are missing or differ from toolchains.toml.
 
-    An environment appears whole or not at all; the one that there was stays until then. Exits
-    with 2 when one of them could not be built.
+    An older environment is replaced only when the new one is complete. The exit code is 2 if one of
+    them could not be built.
     """
     from kbtools.toolchains import declared, sync
 
@@ -148,14 +148,14 @@ def progress(name: str, gigabytes: float) -> Iterator[ProgressCallback]:
         yield live
 
 
-@toolchain.command()
+@toolchain.command(short_help="Remove environments.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.pass_context
 def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
-    """Removes the environments NAME..., or those that are not declared any more.
+    """Remove the environments NAME..., or those that toolchains.toml does not declare any more.
 
-    Without a name it also removes what killed syncs have left. In a folder that several checkouts
-    share it then leaves whole environments alone: another checkout may declare them.
+    Without a name, the remains of interrupted syncs are removed, too. In a folder that several
+    checkouts share, complete environments are then kept: another checkout may declare them.
     """
     from kbtools.toolchains import declared, environments, sync
 
@@ -182,11 +182,11 @@ def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
         click.echo(f"removed what killed syncs of {name} left: {freed / GB:.2f} GB freed")
 
 
-@toolchain.command()
+@toolchain.command(short_help="Print the interpreter of a toolchain.")
 @click.argument("name")
 @click.pass_context
 def path(ctx: click.Context, name: str) -> None:
-    """Prints the interpreter of the toolchain NAME, for use in scripts."""
+    """Print the path of the toolchain's interpreter, for use in scripts."""
     from kbtools.toolchains import environments
 
     click.echo(environments.find_environment(config_of(ctx), name).python)
@@ -194,10 +194,10 @@ def path(ctx: click.Context, name: str) -> None:
 
 @click.command(short_help="Show the toolchain, as evidence records it.")
 @TOOLCHAIN
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
-    """Shows what the toolchain is, as evidence would record it."""
+    """Show the versions, GPU and compiler of a toolchain, as evidence records them."""
     from kbtools.reports import text
     from kbtools.toolchains import environments
 
