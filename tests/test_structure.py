@@ -34,7 +34,7 @@ LAYERS = (
     {"integrations"},
     {"hook", "cli"},
 )
-"""Parts of the package. One imports from itself and from those above it, never the other way."""
+"""The rooms of the package, row by row. A room imports from itself and from the rows above it."""
 
 DOORS = (
     "hook.py",
@@ -75,27 +75,27 @@ def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
             yield node.module or ""
 
 
-def part(module: str) -> str:
-    """`checks` for `kbtools.checks.pages`; nothing for what is not a part of kbtools."""
+def room_of(module: str) -> str:
+    """`checks` for `kbtools.checks.pages`; empty for a module that is not of kbtools."""
     words = module.split(".")
     return words[1] if words[0] == "kbtools" and len(words) > 1 else ""
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_imports_go_one_way(file: Path) -> None:
-    """A module imports from its own part and from the layers above it, within functions too."""
-    place = {name: number for number, layer in enumerate(LAYERS) for name in layer}
-    own = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if own == "__init__":
-        assert not any(map(part, imported(ast.walk(tree(file)))))
+def test_imports_only_from_rows_above(file: Path) -> None:
+    """A module imports from its own room and from the rows above it, within functions too."""
+    rows = {name: number for number, layer in enumerate(LAYERS) for name in layer}
+    room = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if room == "__init__":
+        assert not any(map(room_of, imported(ast.walk(tree(file)))))
         return
-    if own == "__main__":  # `python -m kbtools` is the command line
-        own = "cli"
-    assert own in place, f"say in LAYERS where {own} belongs"
+    if room == "__main__":  # `python -m kbtools` is the command line
+        room = "cli"
+    assert room in rows, f"say in LAYERS where {room} belongs"
     for module in imported(ast.walk(tree(file))):
-        other = part(module)
-        if other and other != own and not other.startswith("__"):
-            assert place[other] < place[own], f"{own} must not import {module}"
+        target = room_of(module)
+        if target and target != room and not target.startswith("__"):
+            assert rows[target] < rows[room], f"{room} must not import {module}"
 
 
 def documented_layers(text: str) -> tuple[set[str], ...]:
@@ -123,23 +123,25 @@ def loaded_by(package: str) -> set[str]:
     names += [f"{names[0]}.{file.stem}" for file in folder.glob("*.py") if file.name not in ALONE]
     names = [name for name in names if not name.endswith("__init__")]
     code = f"import sys, {', '.join(names)}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(process.stdout.split())
 
 
 def test_the_site_runs_no_snippet() -> None:
     """Whatever importing the site imports in turn, nothing of it can run a snippet."""
-    found = loaded_by("site")
-    assert "kbtools.site" in found
-    assert not [name for name in found if part(name) in ("running", "verification")]
+    modules = loaded_by("site")
+    assert "kbtools.site" in modules
+    assert not [name for name in modules if room_of(name) in ("running", "verification")]
 
 
 def test_running_knows_no_claims() -> None:
     """Importing what runs snippets imports neither torch nor anything that judges."""
-    found = loaded_by("running")
-    assert "kbtools.running.executor" in found
-    assert {part(name) for name in found} <= {"", "running", "config", "outcome"}
-    assert not found & {"torch", "triton", "numpy", "yaml", "markdown_it"}
+    modules = loaded_by("running")
+    assert "kbtools.running.executor" in modules
+    assert {room_of(name) for name in modules} <= {"", "running", "config", "outcome"}
+    assert not modules & {"torch", "triton", "numpy", "yaml", "markdown_it"}
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=name_of)
@@ -224,9 +226,9 @@ def test_docstrings(file: Path) -> None:
 def test_portable(file: Path) -> None:
     """What a toolchain runs is Python 3.9 and, at the top level, standard library only."""
     module = ast.parse(file.read_text("utf-8"), feature_version=(3, 9))
-    known = sys.stdlib_module_names - {"tomllib"}  # newer than 3.9
-    known |= {name.removesuffix(".py") for name in ALONE}  # beside each other in one folder
-    assert {name.partition(".")[0] for name in imported(iter(module.body))} <= known
+    allowed = sys.stdlib_module_names - {"tomllib"}  # newer than 3.9
+    allowed |= {name.removesuffix(".py") for name in ALONE}  # beside each other in one folder
+    assert {name.partition(".")[0] for name in imported(iter(module.body))} <= allowed
     future = [node.names[0].name for node in module.body if isinstance(node, ast.ImportFrom)]
     assert "annotations" in future, "3.9 cannot evaluate `int | None`"
     assert not any(isinstance(node, ast.Match) for node in ast.walk(module))
@@ -284,21 +286,21 @@ def test_no_package_by_name() -> None:
 def test_no_possessive_group() -> None:
     """Up to Python 3.11.4 it matches what it should not: python/cpython#106052."""
     possessive = re.compile(r"(?<!\\)\)(?:[*+?]|\{[\d,]*\})\+")
-    found = [
+    matches = [
         f"{name_of(file)}:{node.lineno}"
         for file in SOURCES
         for node in ast.walk(ast.parse(file.read_bytes()))
         if isinstance(node, ast.Constant) and possessive.search(str(node.value))
     ]
-    assert found == []
+    assert matches == []
 
 
 def tracked() -> list[Path]:
     """Every file that git tracks and that is text."""
-    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
-    if done.returncode:
+    process = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if process.returncode:
         pytest.skip("not a git checkout")
-    files = [ROOT / name for name in done.stdout.decode().split("\0") if name]
+    files = [ROOT / name for name in process.stdout.decode().split("\0") if name]
     return [file for file in files if file.is_file() and b"\0" not in file.read_bytes()]
 
 
@@ -314,11 +316,11 @@ def test_nothing_of_a_machine() -> None:
     for urls in filter(None, map(os.environ.get, INDEXES)):
         hosts |= {re.sub(r"^\w+://([^/@]*@)?([^/:]*).*", r"\2", url) for url in urls.split()}
     names += [re.escape(host) for host in hosts - {"", "pypi.org", "download.pytorch.org"}]
-    wanted = re.compile("|".join(names))
-    found = [
+    forbidden = re.compile("|".join(names))
+    matches = [
         f"{name_of(file)}:{number}: {line.strip()[:100]}"
         for file in tracked()
         for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), 1)
-        if wanted.search(line)
+        if forbidden.search(line)
     ]
-    assert found == []
+    assert matches == []
