@@ -34,8 +34,8 @@ class Finished:
     def result(self, name: str) -> dict[str, Any]:
         """The result of a snippet, named as in `KB0001/r1`, or `r1` for `KB0001/r1`."""
         article, _, snippet = name.rpartition("/")
-        wanted = (article or "KB0001", snippet)
-        [row] = [r for r in self.json["results"] if (r["article"], r["snippet"]) == wanted]
+        name_parts = (article or "KB0001", snippet)
+        [row] = [r for r in self.json["results"] if (r["article"], r["snippet"]) == name_parts]
         return dict(row)
 
     @property
@@ -110,9 +110,9 @@ class Base:
         """Runs `kbtools verify --json` to its end."""
         file = self.root / "results.json"
         file.unlink(missing_ok=True)
-        done = self.kbtools("verify", "--json", str(file), *words, timeout=timeout, **more)
-        found = json.loads(file.read_bytes()) if file.exists() else {}
-        return Finished(done.code, done.out, done.err, found)
+        process = self.kbtools("verify", "--json", str(file), *words, timeout=timeout, **more)
+        report = json.loads(file.read_bytes()) if file.exists() else {}
+        return Finished(process.code, process.out, process.err, report)
 
     def rows(self, number: int = 1) -> list[dict[str, Any]]:
         """The recorded evidence of an article."""
@@ -122,7 +122,7 @@ class Base:
     def running(self) -> list[str]:
         """Processes that a run of this base started and that still live, as `pid command`."""
         token = os.fsencode(self.temporary)
-        found = []
+        processes = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 command = (process / "cmdline").read_bytes()
@@ -131,12 +131,12 @@ class Base:
             except OSError:  # it ended meanwhile, or is not ours
                 continue
             if any(token in trace for trace in (*traces, places)):
-                found.append(f"{process.name} {command.decode('utf-8', 'replace')[:200]}")
-        return found
+                processes.append(f"{process.name} {command.decode('utf-8', 'replace')[:200]}")
+        return processes
 
     def running_after(self, seconds: float) -> list[str]:
         """What still runs when so many seconds have passed, or at once when nothing does."""
         deadline = time.monotonic() + seconds
-        while (found := self.running()) and time.monotonic() < deadline:
+        while (processes := self.running()) and time.monotonic() < deadline:
             time.sleep(0.05)
-        return found
+        return processes
