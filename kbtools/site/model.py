@@ -20,29 +20,29 @@ from kbtools.evidence.store import Row
 from kbtools.toolchains.model import Toolchain
 
 LIMIT = 2000
-"""Characters of a field that are shown anywhere: more is no title, summary or word."""
+"""Characters of a title, summary or other field that are shown; the rest is cut off."""
 
 
 MANY = 10
-"""Articles from which on a toolchain that one of them alone was run on is that article's own."""
+"""From this many articles on, a toolchain used by a single article gets no column on the board."""
 
 
 class Text(msgspec.Struct, frozen=True):
     """An article's words in one language."""
 
     language: str
-    """Of the words: the original's where there is no translation."""
+    """Of the words; the original's if there is no translation."""
     title: str
     summary: str
     page: Page
 
 
 class Change(msgspec.Struct, frozen=True):
-    """From `day` on an article's state was another one, going by today's claims."""
+    """From `day` on, an article had another state, judged by today's claims."""
 
     article: str
     before: str
-    """`not run` before anything was seen."""
+    """`not run` before the first run."""
     after: str
     day: datetime.date
     """In UTC."""
@@ -55,7 +55,7 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
     original: Text
     translations: dict[str, Text]
     """Language → words."""
-    seen: tuple[Observation, ...]
+    observations: tuple[Observation, ...]
     """In the order of the snippets."""
     state: ArticleState
     changes: tuple[Change, ...]
@@ -67,25 +67,27 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
         return self.article.id
 
     def text(self, language: str) -> Text:
-        """Its words in a language, or the original's where it is not translated."""
+        """Its words in a language, or the original's if it is not translated."""
         return self.translations.get(language, self.original)
 
-    def of(self, snippet: str) -> tuple[Observation, ...]:
-        """What was seen of a snippet, named as in `r1`."""
-        return tuple(one for one in self.seen if one.snippet.id == snippet)
+    def observations_of(self, snippet: str) -> tuple[Observation, ...]:
+        """The observations of a snippet, named as in `r1`."""
+        return tuple(
+            observation for observation in self.observations if observation.snippet.id == snippet
+        )
 
     @cached_property
     def by_toolchain(self) -> dict[str, tuple[Observation, ...]]:
-        """Identity of a toolchain → what was seen there."""
-        found: dict[str, list[Observation]] = {}
-        for one in self.seen:
-            found.setdefault(one.row.toolchain.identity, []).append(one)
-        return {identity: tuple(here) for identity, here in found.items()}
+        """Identity of a toolchain → the observations on it."""
+        by_identity: dict[str, list[Observation]] = {}
+        for observation in self.observations:
+            by_identity.setdefault(observation.row.toolchain.identity, []).append(observation)
+        return {identity: tuple(observed) for identity, observed in by_identity.items()}
 
     @property
     def newest(self) -> datetime.datetime | None:
-        """When the newest of its evidence was seen."""
-        return max((one.row.when for one in self.seen), default=None)
+        """When its newest run was."""
+        return max((observation.row.when for observation in self.observations), default=None)
 
 
 class SiteModel(msgspec.Struct, frozen=True, dict=True):
@@ -94,7 +96,7 @@ class SiteModel(msgspec.Struct, frozen=True, dict=True):
     config: Config
     views: tuple[ArticleView, ...]
     board: Board
-    """Articles × toolchains on which anything was seen; its rows stand in the order of `views`."""
+    """Articles × toolchains with evidence; its rows are in the order of `views`."""
 
     @cached_property
     def by_id(self) -> dict[str, ArticleView]:
@@ -103,24 +105,26 @@ class SiteModel(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Of the pages; the first one's are at the top of the site."""
+        """Of the pages; those in the first language are at the root of the site."""
         return self.config.knowledge_base.languages
 
     @property
     def toolchains(self) -> tuple[Toolchain, ...]:
-        """Those on which anything was seen, as the columns of the board stand."""
+        """The toolchains with evidence, in the order of the board's columns."""
         return self.board.toolchains
 
     @cached_property
     def common(self) -> tuple[Toolchain, ...]:
-        """The toolchains that are no single article's own, which are the columns of the board.
+        """The toolchains that are columns of the board: those that several articles were run on.
 
-        A release that a bisection went through, or an environment made for one failure, says
-        nothing of the other articles. Among few articles every toolchain counts.
+        A release that a bisection tried, or an environment made for one failure, says nothing
+        about the other articles. Below `MANY` articles every toolchain has a column.
         """
         ran = Counter(identity for view in self.views for identity in view.by_toolchain)
         few = len(self.views) < MANY
-        return tuple(one for one in self.toolchains if few or ran[one.identity] > 1)
+        return tuple(
+            toolchain for toolchain in self.toolchains if few or ran[toolchain.identity] > 1
+        )
 
     @property
     def headline(self) -> tuple[str, ...]:
@@ -129,23 +133,27 @@ class SiteModel(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def briefs(self) -> tuple[str, ...]:
-        """What matters most in them, each once."""
+        """The short names of the toolchains, each once."""
         return tuple(dict.fromkeys(toolchain.brief(self.headline) for toolchain in self.toolchains))
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """Every change of state, the newest first."""
-        found = [change for view in self.views for change in view.changes]
-        return tuple(sorted(found, key=lambda one: (one.day, one.article), reverse=True))
+        changes = [change for view in self.views for change in view.changes]
+        return tuple(sorted(changes, key=lambda change: (change.day, change.article), reverse=True))
 
     @cached_property
     def issues(self) -> dict[str, tuple[ArticleView, ...]]:
-        """Upstream thread or commit, as in `owner/repo#12` → the articles that speak of it."""
-        found: dict[str, list[ArticleView]] = {}
+        """Upstream thread or commit, as in `owner/repo#12` → the articles that mention it."""
+        by_reference: dict[str, list[ArticleView]] = {}
         for view in self.views:
-            for reference in dict.fromkeys(one.reference for one in view.article.matter.upstream):
-                found.setdefault(reference, []).append(view)
-        return {reference: tuple(of) for reference, of in sorted(found.items())}
+            for reference in dict.fromkeys(
+                thread.reference for thread in view.article.matter.upstream
+            ):
+                by_reference.setdefault(reference, []).append(view)
+        return {
+            reference: tuple(mentioning) for reference, mentioning in sorted(by_reference.items())
+        }
 
 
 def build_model(base: Base) -> SiteModel:
@@ -162,15 +170,15 @@ def build_model(base: Base) -> SiteModel:
             translated.setdefault(str(page.matter.get("id")), {})[page.language] = words
     views = []
     for article in base.articles:
-        found = observations(article, base.config)
+        observed = observations(article, base.config)
         views.append(
             ArticleView(
                 article=shortened(article),
                 original=text_of(pages[article.path]),
                 translations=translated.get(article.id, {}),
-                seen=found,
-                state=state_from(article, found),
-                changes=changes_of(article, found),
+                observations=observed,
+                state=state_from(article, observed),
+                changes=changes_of(article, observed),
             )
         )
     return SiteModel(base.config, tuple(views), board_of(views, base.config))
@@ -183,12 +191,12 @@ def text_of(page: Page) -> Text:
 
 
 def shortened(article: Article) -> Article:
-    """The article with fields that can be shown, however long its own are."""
+    """The article with each field cut to `LIMIT` characters."""
     matter = article.matter
     fields = {
         "title": short(matter.title),
         "summary": short(matter.summary),
-        "components": tuple(short(one) for one in matter.components),
+        "components": tuple(short(component) for component in matter.components),
         "stage": short(matter.stage),
         "severity": short(matter.severity),
     }
@@ -196,39 +204,42 @@ def shortened(article: Article) -> Article:
 
 
 def short(text: str) -> str:
-    """A field as far as it is shown."""
+    """A field cut to `LIMIT` characters."""
     return text if len(text) <= LIMIT else f"{text[:LIMIT]}…"
 
 
 def board_of(views: Sequence[ArticleView], config: Config) -> Board:
     """The same board as `matrix.matrix` makes, each row of evidence asked only once who it is."""
-    known = {
-        identity: here[0].row.toolchain
+    by_identity = {
+        identity: observed[0].row.toolchain
         for view in views
-        for identity, here in view.by_toolchain.items()
+        for identity, observed in view.by_toolchain.items()
     }
-    toolchains = sort_toolchains(known.values(), config)
+    toolchains = sort_toolchains(by_identity.values(), config)
     rows = tuple((view.id, cells_of(view, toolchains)) for view in views)
     return Board(toolchains, rows, config.toolchain.headline)
 
 
 def cells_of(view: ArticleView, toolchains: Iterable[Toolchain]) -> tuple[Cell, ...]:
-    """What is known of an article on each of these toolchains."""
-    here = view.by_toolchain
-    return tuple(cell_of(view.article, one, here.get(one.identity, ())) for one in toolchains)
+    """The cell of an article for each of these toolchains."""
+    observed = view.by_toolchain
+    return tuple(
+        cell_of(view.article, toolchain, observed.get(toolchain.identity, ()))
+        for toolchain in toolchains
+    )
 
 
-def changes_of(article: Article, found: Iterable[Observation]) -> tuple[Change, ...]:
-    """The days on which what had been seen by then made another state, the oldest first.
+def changes_of(article: Article, observed: Iterable[Observation]) -> tuple[Change, ...]:
+    """The changes of an article's state, the oldest first.
 
-    A day is taken as a whole: in which order its snippets were run says nothing.
+    The state is computed at the end of each day: the order of the runs of a day means nothing.
     """
     standing = msgspec.structs.replace(
         article, matter=msgspec.structs.replace(article.matter, retired=None)
     )
     by_day: dict[datetime.date, list[Observation]] = {}
-    for one in found:
-        by_day.setdefault(day(one.row), []).append(one)
+    for observation in observed:
+        by_day.setdefault(day(observation.row), []).append(observation)
     word, so_far, changes = "not run", list[Observation](), list[Change]()
     for when in sorted(by_day):
         so_far += by_day[when]
@@ -245,38 +256,38 @@ def changes_of(article: Article, found: Iterable[Observation]) -> tuple[Change, 
 
 
 def day(row: Row) -> datetime.date:
-    """When a row was seen, in UTC."""
+    """The day of a run, in UTC."""
     return row.when.astimezone(datetime.UTC).date()
 
 
-# Addresses, relative to the root of the site: they are for ever.
+# Addresses, relative to the root of the site. They never change: other sites link to them.
 
 
 def prefix(model: SiteModel, language: str) -> str:
-    """Of every page in a language: nothing, or `zh/`."""
+    """How the addresses in a language begin: with nothing, or with `zh/`."""
     return "" if language == model.languages[0] else f"{language}/"
 
 
 def page_path(model: SiteModel, article: str, language: str) -> str:
-    """Of an article, as in `zh/KB0002/`."""
+    """The address of an article, as in `zh/KB0002/`."""
     return links.path(article, "" if language == model.languages[0] else language)
 
 
-def logs_path(model: SiteModel, one: Observation, language: str) -> str:
-    """Of the log of one run, as in `KB0002/logs/#r1-0a1b2c3d`."""
-    return f"{page_path(model, one.snippet.article, language)}logs/#{anchor(one)}"
+def logs_path(model: SiteModel, observation: Observation, language: str) -> str:
+    """The address of the log of one run, as in `KB0002/logs/#r1-0a1b2c3d`."""
+    return f"{page_path(model, observation.snippet.article, language)}logs/#{anchor(observation)}"
 
 
-def anchor(one: Observation) -> str:
-    """Of one run on the page of its article's logs; the same as long as its evidence stands."""
-    return f"{one.snippet.id}-{one.row.toolchain.identity[:10]}"
+def anchor(observation: Observation) -> str:
+    """The anchor of one run on the page of its article's logs; the same while the evidence is."""
+    return f"{observation.snippet.id}-{observation.row.toolchain.identity[:10]}"
 
 
 def download_path(snippet: Snippet) -> str:
-    """Of the stand-alone file of a snippet, as in `KB0002/r1.py`."""
+    """The address of the stand-alone file of a snippet, as in `KB0002/r1.py`."""
     return f"{snippet.article}/{snippet.id}{SUFFIX[snippet.language]}"
 
 
 def issue_path(model: SiteModel, reference: str, language: str) -> str:
-    """Of the page about an upstream thread `owner/repo#12`: `issues/owner/repo/12/`."""
+    """The address of the page about an upstream thread `owner/repo#12`: `issues/owner/repo/12/`."""
     return prefix(model, language) + links.thread_path(reference)

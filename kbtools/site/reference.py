@@ -27,12 +27,12 @@ def pages(config: Config, commands: click.Command) -> Iterator[tuple[str, bytes]
 
     `commands` is the command line, which this layer cannot import.
     """
-    wanted = config.site.reference
-    if "rules" in wanted:
+    kinds = config.site.reference
+    if "rules" in kinds:
         yield f"{FOLDER}/rules.md", rules().encode()
-    if "cli" in wanted:
+    if "cli" in kinds:
         yield f"{FOLDER}/cli.md", command_line(commands).encode()
-    if "api" in wanted:
+    if "api" in kinds:
         modules = tuple(public_modules())
         yield f"{FOLDER}/api/index.md", api(modules).encode()
         for name in modules:
@@ -51,8 +51,8 @@ def rules() -> str:
 def command_line(command: click.Command, name: str = "kbtools") -> str:
     """Every command, with its arguments and options."""
     parts = [_HEAD.format(title="Commands")]
-    for words, one in _walk(command, (name,)):
-        parts.append(_command(" ".join(words), one, len(words)))
+    for words, subcommand in _walk(command, (name,)):
+        parts.append(_command(" ".join(words), subcommand, len(words)))
     return "\n".join(parts)
 
 
@@ -80,17 +80,18 @@ def _command(words: str, command: click.Command, depth: int) -> str:
     if records:
         lines += ["| option | meaning |", "| --- | --- |"]
         lines += [
-            f"| `{option.replace('|', chr(92) + '|')}` | {text(said)} |" for option, said in records
+            f"| `{option.replace('|', chr(92) + '|')}` | {text(meaning)} |"
+            for option, meaning in records
         ]
         lines.append("")
     return "\n".join(lines)
 
 
-def text(said: str) -> str:
+def text(help_text: str) -> str:
     """A help text as Markdown: in it nothing is markup but code between backticks."""
-    paragraphs = re.split(r"\n\s*\n", said.replace("\b", "").strip())
-    said = "\n\n".join(" ".join(one.split()) for one in paragraphs)
-    parts = re.split(r"(`[^`]+`)", said)
+    paragraphs = re.split(r"\n\s*\n", help_text.replace("\b", "").strip())
+    help_text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    parts = re.split(r"(`[^`]+`)", help_text)
     return "".join(
         part
         if part.startswith("`") and len(part) > 2
@@ -117,9 +118,9 @@ def api(modules: Iterable[str]) -> str:
 
 def about(name: str) -> str:
     """The first paragraph of a module's docstring; the module is not run for it."""
-    found = find_spec(f"kbtools.{name}")
-    assert found and found.origin
-    tree = ast.parse(Path(found.origin).read_bytes())
+    spec = find_spec(f"kbtools.{name}")
+    assert spec and spec.origin
+    tree = ast.parse(Path(spec.origin).read_bytes())
     return (ast.get_docstring(tree) or "").partition("\n\n")[0]
 
 

@@ -33,8 +33,8 @@ def visible(text: str) -> str:
 
 def cut(text: object, length: int = SHORT) -> str:
     """The first so many characters, and a sign that there was more."""
-    shown = visible(str(text))
-    return shown if len(shown) <= length else f"{shown[:length].rstrip()}…"
+    plain = visible(str(text))
+    return plain if len(plain) <= length else f"{plain[:length].rstrip()}…"
 
 
 def preformatted(text: str) -> Markup:
@@ -47,8 +47,8 @@ def with_code(text: str) -> Markup:
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
-    shown = [f"<code>{escape(p)}</code>" if i % 2 else str(escape(p)) for i, p in enumerate(parts)]
-    return Markup("".join(shown))
+    markup = [f"<code>{escape(p)}</code>" if i % 2 else str(escape(p)) for i, p in enumerate(parts)]
+    return Markup("".join(markup))
 
 
 def flat(text: str) -> Markup:
@@ -68,9 +68,9 @@ class Sign(Protocol):
     kind: str
 
 
-def mark(one: Sign) -> Markup:
+def mark(sign: Sign) -> Markup:
     """The sign itself; its words stand beside it, for who cannot see it."""
-    return _mark(one.kind, one.sign)
+    return _mark(sign.kind, sign.sign)
 
 
 @cache
@@ -85,8 +85,8 @@ def environment(language: str) -> Environment:
 
     Those of `macros.html` are known to all others.
     """
-    own = words.of(language)
-    made = Environment(
+    own_words = words.of(language)
+    templates = Environment(
         loader=PackageLoader("kbtools.site", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -94,34 +94,34 @@ def environment(language: str) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {
+    templates.filters |= {
         "cut": cut,
         "pre": preformatted,
         "json": attribute_json,
         "flat": flat,
         "code": with_code,
         "mark": mark,
-        "words": own,
-        "words_of": own.part,
-        "one_of": lambda word, kind: own.one_of(kind, word),
+        "words": own_words,
+        "words_of": own_words.part,
+        "word_for": lambda word, kind: own_words.word_for(kind, word),
     }
-    macros = vars(made.get_template("macros.html").module)
-    made.globals |= {name: one for name, one in macros.items() if isinstance(one, Macro)}
-    return made
+    macros = vars(templates.get_template("macros.html").module)
+    templates.globals |= {name: macro for name, macro in macros.items() if isinstance(macro, Macro)}
+    return templates
 
 
 def render(language: str, template: str, /, **values: Any) -> str:
     """The HTML of a template as one line, which no rule of Markdown can take apart."""
-    return one_line(_template(language, template).render(values))
+    return single_line(_template(language, template).render(values))
 
 
 @cache
 def _template(language: str, name: str) -> Template:
-    found = environment(language).get_template(name)
-    found.globals = dict(found.globals)  # a `ChainMap`, which is copied for every rendering
-    return found
+    template = environment(language).get_template(name)
+    template.globals = dict(template.globals)  # a `ChainMap`, which is copied for every rendering
+    return template
 
 
-def one_line(html: str) -> str:
+def single_line(html: str) -> str:
     """HTML without line breaks. Those of a `pre` are character references already."""
     return " ".join(line for line in map(str.strip, html.split("\n")) if line)

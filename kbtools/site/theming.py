@@ -28,8 +28,8 @@ def assets() -> dict[str, bytes]:
 
     Their folder is named for all of them: a browser never mixes two versions.
     """
-    found = {path: file.read_bytes() for path, file in sorted(_files_below(SITE / "assets"))}
-    return {f"{_folder(found)}/{name}": content for name, content in found.items()}
+    files = {path: file.read_bytes() for path, file in sorted(_files_below(SITE / "assets"))}
+    return {f"{_folder(files)}/{name}": content for name, content in files.items()}
 
 
 def _files_below(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
@@ -55,7 +55,7 @@ def folder() -> str:
 
 def theme(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """The files of `theme.custom_dir`."""
-    own = model.config.knowledge_base
+    knowledge_base = model.config.knowledge_base
     first = model.languages[0]
     shared = {
         "assets": folder(),
@@ -63,8 +63,8 @@ def theme(model: SiteModel) -> Iterator[tuple[str, bytes]]:
         "colour": model.config.site.colour,
         "colour-dark": model.config.site.colour_dark,
         "alternates": alternates(model),
-        "base": urlsplit(own.url).path.rstrip("/") + "/",
-        "known": known(model),
+        "base": urlsplit(knowledge_base.url).path.rstrip("/") + "/",
+        "first-parts": first_parts(model),
     }
     for name in ("main.html", "404.html", "partials/language.html"):
         yield name, fill(model, (SITE / "theme" / name).read_text("utf-8"), first, shared).encode()
@@ -117,26 +117,26 @@ def alternates(model: SiteModel) -> str:
     if not model.languages[1:]:
         return ""
     links = "".join(
-        f'<link rel="alternate" hreflang="{one}" '
-        f"href=\"{{{{ ('{prefix(model, one)}' ~ page.meta.kb_path or './') | url }}}}\">"
-        for one in model.languages
+        f'<link rel="alternate" hreflang="{language}" '
+        f"href=\"{{{{ ('{prefix(model, language)}' ~ page.meta.kb_path or './') | url }}}}\">"
+        for language in model.languages
     )
     return f"{{% if page and page.meta and page.meta.kb_language %}}{links}{{% endif %}}"
 
 
 def switches(model: SiteModel, language: str) -> str:
     """Links to the same page in the other languages, for readers."""
-    found = []
-    for one in model.languages:
-        if one == language:
+    switches = []
+    for target in model.languages:
+        if target == language:
             continue
-        name = escape(words.of(one)("name")) if one in words.KNOWN else escape(one)
-        found.append(
-            f'<a class="kb-language" lang="{one}" hreflang="{one}" '
-            f"href=\"{{{{ ('{prefix(model, one)}' ~ page.meta.kb_path or './') | url }}}}\">"
+        name = escape(words.of(target)("name")) if target in words.KNOWN else escape(target)
+        switches.append(
+            f'<a class="kb-language" lang="{target}" hreflang="{target}" '
+            f"href=\"{{{{ ('{prefix(model, target)}' ~ page.meta.kb_path or './') | url }}}}\">"
             f"{name}</a>"
         )
-    return "".join(found)
+    return "".join(switches)
 
 
 def source(model: SiteModel, language: str) -> str:
@@ -149,30 +149,30 @@ def source(model: SiteModel, language: str) -> str:
 
 def machine(model: SiteModel, language: str) -> str:
     """Links to what there is for programs and for feed readers."""
-    own = words.of(language)
+    own_words = words.of(language)
     path = feeds.path(model, language)
-    feed = f"<a href=\"{{{{ '{path}' | url }}}}\">{escape(own('site.feed'))}</a>"
-    texts = f"<a href=\"{{{{ 'llms.txt' | url }}}}\">{escape(own('site.machine'))}</a>"
+    feed = f"<a href=\"{{{{ '{path}' | url }}}}\">{escape(own_words('site.feed'))}</a>"
+    texts = f"<a href=\"{{{{ 'llms.txt' | url }}}}\">{escape(own_words('site.machine'))}</a>"
     return f" · {feed} · {texts}"
 
 
 def for_scripts(language: str) -> str:
     """The words that the scripts of every page say, as JSON within a script."""
-    own = words.of(language)
-    said = {
-        "copy": own("site.copy"),
-        "copied": own("site.copied"),
-        "hint": own("site.search-hint"),
-        "search": own.part("search"),
+    own_words = words.of(language)
+    values = {
+        "copy": own_words("site.copy"),
+        "copied": own_words("site.copied"),
+        "hint": own_words("site.search-hint"),
+        "search": own_words.part("search"),
     }
-    text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     for char in "<>&%":  # ends no script, and no block of the template
         text = text.replace(char, f"\\u{ord(char):04x}")
     return "{% raw %}" + text + "{% endraw %}"
 
 
-def known(model: SiteModel) -> str:
+def first_parts(model: SiteModel) -> str:
     """Matches the first part of every address of the site, as JavaScript."""
-    own = model.config.knowledge_base
+    knowledge_base = model.config.knowledge_base
     rest = ("articles", "paste", "status", "guide", "search", "issues", "by", "api", "badges")
-    return "|".join([rf"{own.prefix}\d+", *model.languages[1:], *rest])
+    return "|".join([rf"{knowledge_base.prefix}\d+", *model.languages[1:], *rest])

@@ -137,7 +137,7 @@ class Changes(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...]
 
 
-class Known(msgspec.Struct, frozen=True):
+class NamedToolchain(msgspec.Struct, frozen=True):
     """A toolchain on which anything was seen."""
 
     id: str
@@ -149,7 +149,7 @@ class Toolchains(msgspec.Struct, frozen=True):
     """`toolchains.json`: every toolchain on which anything was seen."""
 
     schema: Version
-    toolchains: tuple[Known, ...]
+    toolchains: tuple[NamedToolchain, ...]
 
 
 class Thread(msgspec.Struct, frozen=True):
@@ -181,7 +181,7 @@ KINDS: dict[str, type[msgspec.Struct]] = {
 def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """Every document and every schema."""
     yield f"{FOLDER}/index.json", encoded(index(model))
-    names = {id(one): name_of(one) for one in model.toolchains}
+    names = {id(toolchain): name_of(toolchain) for toolchain in model.toolchains}
     for view in model.views:
         yield document_path(view), encoded(document(model, view, names))
     yield f"{FOLDER}/toolchains.json", encoded(toolchains(model))
@@ -190,7 +190,8 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     yield f"{FOLDER}/signatures.json", encoded(matching.index_of(matters, model.config))
     changed = tuple(changes(view) for view in model.views)
     newest = sorted(
-        (c for of in changed for c in of), key=lambda c: (-c.day.toordinal(), c.article)
+        (c for of_article in changed for c in of_article),
+        key=lambda c: (-c.day.toordinal(), c.article),
     )
     yield f"{FOLDER}/changes.json", encoded(Changes(1, tuple(newest)))
     for kind, form in KINDS.items():
@@ -259,46 +260,55 @@ def document(model: SiteModel, view: ArticleView, names: dict[int, str] | None =
         },
         snippets=tuple(
             Snippet(
-                id=one.id,
-                role=str(one.role),
-                language=one.language,
-                requires=one.keys.requires,
-                affected=one.affected,
-                code=one.digest,
-                download=download_path(one),
-                runs=tuple(run(model, seen, names or {}) for seen in view.of(one.id)),
+                id=snippet.id,
+                role=str(snippet.role),
+                language=snippet.language,
+                requires=snippet.keys.requires,
+                affected=snippet.affected,
+                code=snippet.digest,
+                download=download_path(snippet),
+                runs=tuple(
+                    run(model, observation, names or {})
+                    for observation in view.observations_of(snippet.id)
+                ),
             )
-            for one in view.article.snippets
+            for snippet in view.article.snippets
         ),
         changes=changes(view),
     )
 
 
-def run(model: SiteModel, one: Observation, names: dict[int, str]) -> Run:
+def run(model: SiteModel, observation: Observation, names: dict[int, str]) -> Run:
     """A run of a snippet; `names` are known ids of toolchains, by the identity of the object."""
-    outcome, toolchain = one.row.outcome, one.row.toolchain
+    outcome, toolchain = observation.row.outcome, observation.row.toolchain
     return Run(
         toolchain=names.get(id(toolchain)) or name_of(toolchain),
-        verdict=str(one.verdict.name),
-        colour=one.verdict.colour,
-        reason=one.verdict.reason,
+        verdict=str(observation.verdict.name),
+        colour=observation.verdict.colour,
+        reason=observation.verdict.reason,
         status=outcome.status,
         seconds=outcome.seconds,
         compiled_for=outcome.targets,
-        when=one.row.when,
-        log=logs_path(model, one, model.languages[0]),
+        when=observation.row.when,
+        log=logs_path(model, observation, model.languages[0]),
     )
 
 
 def changes(view: ArticleView) -> tuple[Change, ...]:
     """The changes of an article's state, the oldest first."""
-    return tuple(Change(one.article, one.before, one.after, one.day) for one in view.changes)
+    return tuple(
+        Change(change.article, change.before, change.after, change.day) for change in view.changes
+    )
 
 
 def toolchains(model: SiteModel) -> Toolchains:
     """Every toolchain on which anything was seen, as the columns of the board stand."""
     return Toolchains(
-        1, tuple(Known(name_of(one), one.label(model.headline), one) for one in model.toolchains)
+        1,
+        tuple(
+            NamedToolchain(name_of(toolchain), toolchain.label(model.headline), toolchain)
+            for toolchain in model.toolchains
+        ),
     )
 
 
@@ -307,7 +317,7 @@ def issues(model: SiteModel) -> Issues:
     return Issues(
         1,
         tuple(
-            Thread(reference, links.upstream_url(reference), tuple(one.id for one in views))
+            Thread(reference, links.upstream_url(reference), tuple(view.id for view in views))
             for reference, views in model.issues.items()
         ),
     )

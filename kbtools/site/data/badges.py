@@ -52,21 +52,24 @@ def message(view: ArticleView) -> str:
 def svg(view: ArticleView) -> str:
     """The badge: the id, and the state. Its title says all of it to who cannot see it."""
     left, right = view.id, message(view)
-    one, two = width(left) + 14, width(right) + 14
+    left_width, right_width = width(left) + 14, width(right) + 14
+    full_width = left_width + right_width
     newest = f", newest run {view.newest:%Y-%m-%d}" if view.newest else ""
     title = escape(f"{view.id}: {cut(view.original.title)}; {right}{newest}")
+    colour = RIGHT[view.state.word]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{one + two}" height="20" role="img"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{full_width}" height="20" role="img"'
         f' aria-label="{title}"><title>{title}</title>'
-        f'<clipPath id="r"><rect width="{one + two}" height="20" rx="3"/></clipPath>'
-        f'<g clip-path="url(#r)"><rect width="{one}" height="20" fill="{LEFT}"/>'
-        f'<rect x="{one}" width="{two}" height="20" fill="{RIGHT[view.state.word]}"/></g>'
+        f'<clipPath id="r"><rect width="{full_width}" height="20" rx="3"/></clipPath>'
+        f'<g clip-path="url(#r)"><rect width="{left_width}" height="20" fill="{LEFT}"/>'
+        f'<rect x="{left_width}" width="{right_width}" height="20" fill="{colour}"/></g>'
         f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f'<text x="7" y="14" textLength="{one - 14}">{escape(left)}</text>'
-        f'<text x="{one + 7}" y="14" textLength="{two - 14}">{escape(right)}</text></g></svg>\n'
+        f'<text x="7" y="14" textLength="{left_width - 14}">{escape(left)}</text>'
+        f'<text x="{left_width + 7}" y="14" textLength="{right_width - 14}">'
+        f"{escape(right)}</text></g></svg>\n"
     )
 
 
 def width(text: str) -> int:
-    """About how many pixels a text takes; what it differs by, `textLength` makes good."""
+    """The approximate width of a text, in pixels; `textLength` makes the text fit it."""
     return round(sum(4 if c in NARROW else 10 if c in WIDE else 7 for c in text))

@@ -36,7 +36,7 @@ def feed(model: SiteModel, language: str) -> bytes:
     say, base = words.of(language), model.config.knowledge_base
     views = {view.id: view for view in model.views}
     changes = [(change, views[change.article]) for change in model.changes[:NEWEST]]
-    updated = max((moment(one, view) for one, view in changes), default=NEVER)
+    updated = max((moment(change, view) for change, view in changes), default=NEVER)
     root = Xml.Element("feed", {"xmlns": ATOM, "xml:lang": language})
     _add(root, "id", identity(model, "feed", language))
     _add(root, "title", f"{base.name}: {say('site.feed')}")
@@ -46,42 +46,50 @@ def feed(model: SiteModel, language: str) -> bytes:
     _add(root, "link", rel="alternate", type="text/html", href=address(model, language, ""))
     for change, view in changes:
         text = view.text(language)
-        one = _add(root, "entry")
+        element = _add(root, "entry")
         _add(
-            one,
+            element,
             "id",
             identity(model, language, *map(str, (change.article, change.day, change.after))),
         )
-        state = say.one_of("state", change.after)
-        _add(one, "title", f"{view.id} · {state}: {cut(text.title)}")
-        _add(one, "updated", stamp(moment(change, view)))
+        state = say.word_for("state", change.after)
+        _add(element, "title", f"{view.id} · {state}: {cut(text.title)}")
+        _add(element, "updated", stamp(moment(change, view)))
         page = page_path(model, view.id, language)
-        _add(one, "link", rel="alternate", type="text/html", href=address(model, language, page))
-        _add(one, "category", term=change.after)
-        before = say.one_of("state", change.before)
-        seen = [line(one, model.headline) for one in cause(change, view)]
-        lines = [f"{before} → {state}", cut(text.summary, LONG), *seen]
-        _add(one, "content", "\n".join(lines), type="text")
+        _add(
+            element, "link", rel="alternate", type="text/html", href=address(model, language, page)
+        )
+        _add(element, "category", term=change.after)
+        before = say.word_for("state", change.before)
+        runs = [line(element, model.headline) for element in cause(change, view)]
+        lines = [f"{before} → {state}", cut(text.summary, LONG), *runs]
+        _add(element, "content", "\n".join(lines), type="text")
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, "unicode").encode()
 
 
 def cause(change: Change, view: ArticleView) -> tuple[Observation, ...]:
     """What was seen on the day of a change, whose verdicts speak for the new state."""
-    here = [one for one in view.seen if day(one.row) == change.day]
+    that_day = [
+        observation for observation in view.observations if day(observation.row) == change.day
+    ]
     if change.after == "contradicted":
-        return tuple(one for one in here if one.verdict.colour == "red")
-    return tuple(one for one in here if str(one.verdict.name) == change.after)
+        return tuple(observation for observation in that_day if observation.verdict.colour == "red")
+    return tuple(
+        observation for observation in that_day if str(observation.verdict.name) == change.after
+    )
 
 
-def line(one: Observation, headline: Sequence[str]) -> str:
+def line(observation: Observation, headline: Sequence[str]) -> str:
     """A run in a few words."""
-    return cut(f"{one.snippet.id}: {one.verdict.name} ({where(one, headline)})")
+    return cut(
+        f"{observation.snippet.id}: {observation.verdict.name} ({where(observation, headline)})"
+    )
 
 
 def moment(change: Change, view: ArticleView) -> datetime.datetime:
     """When a change was complete: at the last run of its day, or at the day's beginning."""
     begins = datetime.datetime.combine(change.day, datetime.time(), datetime.UTC)
-    return max((one.row.when for one in cause(change, view)), default=begins)
+    return max((observation.row.when for observation in cause(change, view)), default=begins)
 
 
 def identity(model: SiteModel, *parts: str) -> str:
@@ -104,6 +112,6 @@ def stamp(when: datetime.datetime) -> str:
 
 
 def _add(parent: Xml.Element, tag: str, text: str = "", **attributes: str) -> Xml.Element:
-    made = Xml.SubElement(parent, tag, attributes)
-    made.text = "".join(c for c in text if c in "\t\n" or c >= " ") or None
-    return made
+    element = Xml.SubElement(parent, tag, attributes)
+    element.text = "".join(c for c in text if c in "\t\n" or c >= " ") or None
+    return element

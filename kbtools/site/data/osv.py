@@ -125,12 +125,12 @@ def record(model: SiteModel, view: ArticleView) -> Record | None:
     )
 
 
-def link(one: Upstream) -> Link:
+def link(thread: Upstream) -> Link:
     """An upstream thread or commit. What only the article infers is not called a fix."""
     kind: Kind = "WEB"
-    if one.basis == "stated" and one.kind in ("report", "fix"):
-        kind = "REPORT" if one.kind == "report" else "FIX"
-    return Link(kind, links.upstream_url(one.reference))
+    if thread.basis == "stated" and thread.kind in ("report", "fix"):
+        kind = "REPORT" if thread.kind == "report" else "FIX"
+    return Link(kind, links.upstream_url(thread.reference))
 
 
 def affects(affected: Affected) -> tuple[Affects, ...]:
@@ -139,14 +139,14 @@ def affects(affected: Affected) -> tuple[Affects, ...]:
     An alternative that also asks for something else (a Python, a GPU, a second package) is left
     out: its range alone would call too much affected.
     """
-    found: dict[str, list[Range]] = {}
+    ranges_of: dict[str, list[Range]] = {}
     for alternative in affected:
         for name, specifiers in alternative.items():
             if len(alternative) > 1 or name in MACHINE or specifiers == ABSENT:
                 continue
             if events := range_events(specifiers):
-                found.setdefault(canonicalize_name(name), []).append(Range(events))
-    return tuple(Affects(Package(name), tuple(ranges)) for name, ranges in found.items())
+                ranges_of.setdefault(canonicalize_name(name), []).append(Range(events))
+    return tuple(Affects(Package(name), tuple(ranges)) for name, ranges in ranges_of.items())
 
 
 def range_events(text: str) -> tuple[dict[str, str], ...]:

@@ -28,7 +28,7 @@ def plain_head(
 ) -> str:
     """OpenGraph of a page, and the feed; `address` is relative to the root of the site."""
     name = model.config.knowledge_base.name
-    said = {
+    properties = {
         "og:type": kind,
         "og:title": cut(title),
         "og:description": cut(about, LONG),
@@ -36,8 +36,10 @@ def plain_head(
         "og:locale": language.replace("-", "_"),
     }
     if model.config.knowledge_base.url:
-        said["og:url"] = absolute(model, address)
-    tags = [Markup('<meta property="{}" content="{}">').format(k, v) for k, v in said.items() if v]
+        properties["og:url"] = absolute(model, address)
+    tags = [
+        Markup('<meta property="{}" content="{}">').format(k, v) for k, v in properties.items() if v
+    ]
     feed = "../" * address.count("/") + feeds.path(model, language)
     tags.append(
         Markup('<link rel="alternate" type="application/atom+xml" title="{}" href="{}">').format(
@@ -52,7 +54,7 @@ def article(model: SiteModel, view: ArticleView, language: str) -> dict[str, Any
     text, config = view.text(language), model.config
     matter = view.article.matter
     address = page_path(model, view.id, language)
-    said: dict[str, Any] = {
+    document: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": "TechArticle",
         "headline": cut(text.title, 110),
@@ -60,24 +62,26 @@ def article(model: SiteModel, view: ArticleView, language: str) -> dict[str, Any
         "description": cut(text.summary, LONG),
         "identifier": view.id,
         "inLanguage": text.language,
-        "about": [{"@type": "SoftwareApplication", "name": one} for one in matter.components],
+        "about": [
+            {"@type": "SoftwareApplication", "name": component} for component in matter.components
+        ],
         "keywords": [*matter.components, matter.stage, matter.severity],
         "isPartOf": {"@type": "WebSite", "name": config.knowledge_base.name},
     }
     if matter.affected:
         alternatives = (
-            " and ".join(f"{name} {range_}" for name, range_ in one.items())
-            for one in matter.affected
+            " and ".join(f"{name} {range_}" for name, range_ in alternative.items())
+            for alternative in matter.affected
         )
-        said["dependencies"] = cut(" or ".join(alternatives))
+        document["dependencies"] = cut(" or ".join(alternatives))
     if view.newest:
-        said["dateModified"] = feeds.stamp(view.newest)
+        document["dateModified"] = feeds.stamp(view.newest)
     if config.site.licence:
-        said["license"] = config.site.licence
+        document["license"] = config.site.licence
     if config.knowledge_base.url:
-        said["url"] = said["mainEntityOfPage"] = absolute(model, address)
-        said["isPartOf"]["url"] = absolute(model, "")
-    return said
+        document["url"] = document["mainEntityOfPage"] = absolute(model, address)
+        document["isPartOf"]["url"] = absolute(model, "")
+    return document
 
 
 def script(value: dict[str, Any]) -> str:

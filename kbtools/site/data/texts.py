@@ -28,7 +28,7 @@ def article(model: SiteModel, view: ArticleView, language: str) -> str:
     text = view.text(language)
     folder = "" if language == model.languages[0] else language
     wording = Wording(text.title, text.summary, text.page.body, folder)
-    return article_markdown(view.article, view.seen, model.config, wording)
+    return article_markdown(view.article, view.observations, model.config, wording)
 
 
 def overview(model: SiteModel) -> str:
@@ -49,8 +49,8 @@ def overview(model: SiteModel) -> str:
     ]
     for view in model.views:
         title, summary = (
-            re.sub(r"([\[\]\\<>])", r"\\\1", _line(said))
-            for said in (view.original.title, view.original.summary)
+            re.sub(r"([\[\]\\<>])", r"\\\1", _line(text))
+            for text in (view.original.title, view.original.summary)
         )
         where_ = absolute(model, f"{view.id}.md")
         lines.append(f"- [{view.id}: {title}]({where_}): {summary} ({view.state.word})")
@@ -99,11 +99,11 @@ def sitemap(
 ) -> bytes:
     """A sitemap of these addresses, relative to the root of the site."""
     urls = []
-    for one in addresses:
-        parts = [part for part in one.split("/") if part not in model.languages]
+    for page in addresses:
+        parts = [part for part in page.split("/") if part not in model.languages]
         when = newest.get(parts[0])
         day = f"<lastmod>{when.astimezone(datetime.UTC):%Y-%m-%d}</lastmod>" if when else ""
-        urls.append(f"<url><loc>{escape(absolute(model, one))}</loc>{day}</url>")
+        urls.append(f"<url><loc>{escape(absolute(model, page))}</loc>{day}</url>")
     return _xml("urlset", "\n".join(urls))
 
 

@@ -47,10 +47,10 @@ def article_page(
         section(frame, "upstream", upstream(frame, view)),
         section(frame, "link", link(frame, view)),
     ]
-    whole = "\n".join(parts)
-    own = text.language == frame.language  # the original is searched in its own language
+    body = "\n".join(parts)
+    searched = text.language == frame.language  # the original is searched in its own language
     title = f"{view.id}: {text.title}"
-    return frame.page(title, whole, about=text.summary, head=head, searched=own)
+    return frame.page(title, body, about=text.summary, head=head, searched=searched)
 
 
 def section(frame: Frame, name: str, html: str) -> str:
@@ -62,11 +62,11 @@ def section(frame: Frame, name: str, html: str) -> str:
 def texts(frame: Frame, view: ArticleView) -> str:
     """What the failure is recognised by and the page does not show: whoever has that, finds it."""
     text = view.text(frame.language)
-    shown = " ".join(f"{text.title} {text.summary} {text.page.body}".split())
+    prose_text = " ".join(f"{text.title} {text.summary} {text.page.body}".split())
     more = [
         signature.literal
         for signature in view.article.matter.signatures
-        if " ".join(signature.literal.split()) not in shown
+        if " ".join(signature.literal.split()) not in prose_text
     ]
     return section(frame, "texts", frame.html("texts.html", texts=more)) if more else ""
 
@@ -97,7 +97,7 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         claim=claim(frame, view),
         strip=strip(frame, view, cells),
         strip_names=", ".join(names_of(view)),
-        confusable=[by_id[one] for one in matter.confusable if one in by_id],
+        confusable=[by_id[name] for name in matter.confusable if name in by_id],
         you=you(frame, view),
     )
 
@@ -109,8 +109,8 @@ def claim(frame: Frame, view: ArticleView) -> Markup:
         return escape(frame.words("article.claim-always"))
     code = Markup("<code>{}</code>")
     ranges = [
-        code.format(cut(" and ".join(f"{name} {range_}" for name, range_ in one.items())))
-        for one in alternatives
+        code.format(cut(" and ".join(f"{name} {range_}" for name, range_ in alternative.items())))
+        for alternative in alternatives
     ]
     joined = Markup(" {} ").format(frame.words("site.or")).join(ranges)
     return Markup("{}").format(escape(frame.words("article.claim"))).format(range=joined)
@@ -118,20 +118,20 @@ def claim(frame: Frame, view: ArticleView) -> Markup:
 
 def you(frame: Frame, view: ArticleView) -> dict[str, object]:
     """What the box "is this you?" needs: the claim, and versions to pick from."""
-    known: dict[str, list[str]] = {}
+    versions_of: dict[str, list[str]] = {}
     for name in names_of(view):
         versions = dict.fromkeys(
-            found.partition("+")[0]
+            version.partition("+")[0]
             for toolchain in frame.model.toolchains
-            if (found := toolchain.version(name)) is not None
+            if (version := toolchain.version(name)) is not None
         )
-        known[name] = list(versions)
+        versions_of[name] = list(versions)
     gpus = {gpu.name: gpu.sm for toolchain in frame.model.toolchains for gpu in toolchain.gpus}
     return {
         "affected": view.article.matter.affected,
-        "versions": known,
+        "versions": versions_of,
         "machine": MACHINE,
-        "gpus": gpus if "sm" in known else {},
+        "gpus": gpus if "sm" in versions_of else {},
         "words": frame.words.part("you"),
     }
 
@@ -141,10 +141,10 @@ def bar(frame: Frame, view: ArticleView, snippet: Snippet) -> str:
     return frame.html(
         "bar.html",
         snippet=snippet,
-        marks=marks.counted(frame, view.of(snippet.id)),
+        marks=marks.counted(frame, view.observations_of(snippet.id)),
         needs=needs(frame, snippet),
         download=frame.to(download_path(snippet)),
-        logs=frame.here(f"{view.id}/logs/#{snippet.id}"),
+        logs=frame.in_language(f"{view.id}/logs/#{snippet.id}"),
     )
 
 
@@ -164,18 +164,18 @@ def needs(frame: Frame, snippet: Snippet) -> str:
 
 def evidence(frame: Frame, view: ArticleView) -> str:
     """Toolchains × snippets."""
-    columns = [one for one in view.article.snippets if view.of(one.id)]
+    columns = [snippet for snippet in view.article.snippets if view.observations_of(snippet.id)]
     rows: dict[str, dict[str, object]] = {}
-    for one in view.seen:
-        toolchain = one.row.toolchain
+    for observation in view.observations:
+        toolchain = observation.row.toolchain
         row = rows.setdefault(
             toolchain.identity,
-            {"toolchain": toolchain, "cells": {}, "day": one.row.when, "targets": set()},
+            {"toolchain": toolchain, "cells": {}, "day": observation.row.when, "targets": set()},
         )
-        row["cells"][one.snippet.id] = marks.of_run(frame, one)  # type: ignore[index]
-        row["targets"] |= set(one.row.outcome.targets)  # type: ignore[operator]
-        row["day"] = max(row["day"], one.row.when)  # type: ignore[call-overload]
-    position = {one.identity: i for i, one in enumerate(frame.model.toolchains)}
+        row["cells"][observation.snippet.id] = marks.of_run(frame, observation)  # type: ignore[index]
+        row["targets"] |= set(observation.row.outcome.targets)  # type: ignore[operator]
+        row["day"] = max(row["day"], observation.row.when)  # type: ignore[call-overload]
+    position = {toolchain.identity: i for i, toolchain in enumerate(frame.model.toolchains)}
     ordered = sorted(rows.items(), key=lambda item: position.get(item[0], len(position)))
     return frame.html(
         "evidence.html",
@@ -189,26 +189,26 @@ def upstream(frame: Frame, view: ArticleView) -> str:
     """The threads of other projects, and what each is to this failure."""
     threads = [
         (
-            one,
-            links.upstream_url(one.reference),
-            frame.to(issue_path(frame.model, one.reference, frame.language)),
+            thread,
+            links.upstream_url(thread.reference),
+            frame.to(issue_path(frame.model, thread.reference, frame.language)),
         )
-        for one in view.article.matter.upstream
+        for thread in view.article.matter.upstream
     ]
     return frame.html("upstream.html", threads=threads)
 
 
 def link(frame: Frame, view: ArticleView) -> str:
     """How to point to this page."""
-    own, matter = frame.model.config.knowledge_base, view.article.matter
+    knowledge_base, matter = frame.model.config.knowledge_base, view.article.matter
     language = "" if frame.language == frame.model.languages[0] else frame.language
     return frame.html(
         "link.html",
         view=view,
         ways={
-            "url": links.url(view.id, own.url, language),
-            "markdown": links.markdown(matter, own.url),
-            "badge": links.badge(matter, own.url),
-            "reply": links.reply(matter, own.url, own.name),
+            "url": links.url(view.id, knowledge_base.url, language),
+            "markdown": links.markdown(matter, knowledge_base.url),
+            "badge": links.badge(matter, knowledge_base.url),
+            "reply": links.reply(matter, knowledge_base.url, knowledge_base.name),
         },
     )

@@ -14,14 +14,14 @@ from kbtools.site.rendering import cut, visible
 def board_page(frame: Frame) -> tuple[str, bytes]:
     """Articles × toolchains, without the columns that are one article's own."""
     model = frame.model
-    columns = {one.identity for one in model.common}
+    columns = {toolchain.identity for toolchain in model.common}
     of_article = dict(model.board.rows)
     rows = [
         (
             view,
             [
-                marks.of_cell(frame, view, found, toolchain)
-                for found, toolchain in zip(of_article[view.id], model.toolchains, strict=True)
+                marks.of_cell(frame, view, cell, toolchain)
+                for cell, toolchain in zip(of_article[view.id], model.toolchains, strict=True)
                 if toolchain.identity in columns
             ],
         )
@@ -32,14 +32,14 @@ def board_page(frame: Frame) -> tuple[str, bytes]:
         frame.words("board.title"),
         frame.words("board.lead"),
         rows=rows,
-        own=[one for one in model.toolchains if one.identity not in columns],
+        single=[toolchain for toolchain in model.toolchains if toolchain.identity not in columns],
     )
 
 
 def paste_page(frame: Frame) -> tuple[str, bytes]:
     """The box for a traceback, with the words of the articles that are translated."""
     views, language = frame.model.views, frame.language
-    own = {
+    translated = {
         view.id: [cut(text.title), cut(text.summary)]
         for view in views
         if (text := view.translations.get(language))
@@ -48,15 +48,18 @@ def paste_page(frame: Frame) -> tuple[str, bytes]:
         "paste.html",
         frame.words("paste.title"),
         frame.words("paste.lead"),
-        example=next((one for view in views for one in _example(view)), ""),
-        own=own,
+        example=next((text for view in views for text in _example(view)), ""),
+        translated=translated,
     )
 
 
 def _example(view: ArticleView) -> Iterator[str]:
-    for one in view.seen:
-        if one.verdict.name == "reproduced" and 200 < len(one.row.outcome.output) < 4000:
-            yield visible(one.row.outcome.output)
+    for observation in view.observations:
+        if (
+            observation.verdict.name == "reproduced"
+            and 200 < len(observation.row.outcome.output) < 4000
+        ):
+            yield visible(observation.row.outcome.output)
 
 
 def search_page(frame: Frame) -> tuple[str, bytes]:
@@ -70,7 +73,14 @@ def issue_pages(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
         path = issue_path(model, reference, language).removeprefix(prefix(model, language))
         frame = Frame(model, language, path)
         kinds = [
-            (view, [one for one in view.article.matter.upstream if one.reference == reference])
+            (
+                view,
+                [
+                    thread
+                    for thread in view.article.matter.upstream
+                    if thread.reference == reference
+                ],
+            )
             for view in views
         ]
         yield frame.plain(

@@ -50,7 +50,7 @@ def guide_page(frame: Frame, pages: dict[str, Document]) -> tuple[str, bytes]:
     words = frame.words
     handwritten = [
         (
-            frame.here(address_of(path)),
+            frame.in_language(address_of(path)),
             heading_of(document.text, path),
             opening_of(document.text),
         )

@@ -20,8 +20,8 @@ def download(model: SiteModel, snippet: Snippet) -> tuple[str, bytes]:
 def stand_alone(model: SiteModel, snippet: Snippet) -> str:
     """The code of a snippet and of those it continues, headed by what it is and needs."""
     sign = "//" if snippet.language == "cuda" else "#"
-    own = Path(download_path(snippet)).name
-    run = {"python": f"python {own}", "bash": f"bash {own}", "cuda": f"nvcc {own} -o a && ./a"}
+    name = Path(download_path(snippet)).name
+    run = {"python": f"python {name}", "bash": f"bash {name}", "cuda": f"nvcc {name} -o a && ./a"}
     variables = "".join(f"{name}='{value}' " for name, value in snippet.env.items())
     command = (
         f"{variables}{snippet.keys.tool + ' ' if snippet.keys.tool else ''}{run[snippet.language]}"

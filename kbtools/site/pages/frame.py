@@ -47,7 +47,7 @@ class Frame(msgspec.Struct, frozen=True):
         """The relative URL of an address that is relative to the root of the site."""
         return "../" * self.address.count("/") + target or "./"
 
-    def here(self, target: str) -> str:
+    def in_language(self, target: str) -> str:
         """The relative URL of an address below the root of the page's language."""
         return self.to(prefix(self.model, self.language) + target)
 
@@ -72,13 +72,13 @@ class Frame(msgspec.Struct, frozen=True):
     ) -> tuple[str, bytes]:
         """The page's file: front matter that the theme reads, and the body in Markdown."""
         name = self.model.config.knowledge_base.name
-        whole = f"{cut(title)} · {name}" if self.path else name
+        page_title = f"{cut(title)} · {name}" if self.path else name
         described = f'<meta name="description" content="{escape(cut(about, LONG))}">'
         matter = {
             "title": str(escape(cut(title))),
             "kb_language": self.language,
             "kb_path": self.path,
-            "kb_title": str(escape(whole)),
+            "kb_title": str(escape(page_title)),
             "kb_unsearched": not searched,
             "kb_head": (described if about else "") + head,
         }

@@ -28,7 +28,9 @@ class Facet(msgspec.Struct, frozen=True):
 def values_of(model: SiteModel, view: ArticleView) -> dict[str, list[str]]:
     """Kind of facet → the values that an article has."""
     matter = view.article.matter
-    ran_on = {here[0].row.toolchain.brief(model.headline) for here in view.by_toolchain.values()}
+    ran_on = {
+        observed[0].row.toolchain.brief(model.headline) for observed in view.by_toolchain.values()
+    }
     return {
         "component": [*matter.components],
         "stage": [matter.stage],
@@ -53,18 +55,20 @@ def facets(frame: Frame) -> list[Facet]:
         "severity": [*form.severities],
         "toolchain": [*model.briefs],
     }
-    made = []
-    for kind, found in counts.items():
+    result = []
+    for kind, count_of in counts.items():
         order = orders.get(kind, [])
-        names = sorted(found, key=lambda one: (order.index(one) if one in order else 10**6, one))
-        shown = tuple((name, label_of(frame, kind, name), found[name]) for name in names)
-        made.append(Facet(kind, shown))
-    return made
+        names = sorted(
+            count_of, key=lambda name: (order.index(name) if name in order else 10**6, name)
+        )
+        labelled = tuple((name, label_of(frame, kind, name), count_of[name]) for name in names)
+        result.append(Facet(kind, labelled))
+    return result
 
 
 def label_of(frame: Frame, kind: str, value: str) -> str:
     """A value in words: as the site says it, where it has a word for it."""
-    return cut(frame.words.one_of(kind, value), 80)
+    return cut(frame.words.word_for(kind, value), 80)
 
 
 def row(frame: Frame, view: ArticleView, *, filtered: bool) -> Markup:
@@ -100,19 +104,19 @@ def facet_pages(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
         for kind, values in values_of(model, view).items():
             for value in dict.fromkeys(values):
                 chosen.setdefault((kind, value), []).append(view)
-    known = facets(Frame(model, language, "articles/"))
+    all_facets = facets(Frame(model, language, "articles/"))
     # the rows are the same on all these pages: their addresses have the same depth
     shared = Frame(model, language, "by/kind/value/")
     rows = {view.id: row(shared, view, filtered=False) for view in model.views}
     for (kind, value), views in chosen.items():
         frame = Frame(model, language, f"by/{kind}/{Frame.slug(value)}/")
-        shown = label_of(frame, kind, value)
-        title = frame.words("index.facet-title", kind=frame.words(f"index.{kind}"), value=shown)
+        label = label_of(frame, kind, value)
+        title = frame.words("index.facet-title", kind=frame.words(f"index.{kind}"), value=label)
         yield frame.plain(
             "index.html",
             title,
             frame.words("index.shown", n=len(views), all=len(model.views)),
-            facets=known,
+            facets=all_facets,
             rows=[rows[view.id] for view in views],
             chosen=(kind, value),
         )
@@ -120,13 +124,13 @@ def facet_pages(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
 
 def telling(model: SiteModel) -> ArticleView | None:
     """The article that shows best what a page is: seen to fail here and not there, most often."""
-    shown = [
-        (sum(one.mark in (FAILS, WORKS) for one in cells), model.by_id[article])
+    candidates = [
+        (sum(cell.mark in (FAILS, WORKS) for cell in cells), model.by_id[article])
         for article, cells in model.board.rows
-        if {FAILS, WORKS} <= {one.mark for one in cells}
-        and not any(one.mark == CONTRADICTED for one in cells)
+        if {FAILS, WORKS} <= {cell.mark for cell in cells}
+        and not any(cell.mark == CONTRADICTED for cell in cells)
     ]
-    return max(shown, key=lambda one: one[0])[1] if shown else None
+    return max(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
 
 def home_page(frame: Frame) -> tuple[str, bytes]:
@@ -140,11 +144,14 @@ def home_page(frame: Frame) -> tuple[str, bytes]:
         title,
         tagline if tagline and frame.language == model.languages[0] else frame.words("home.lead"),
         changes=[(change, model.by_id[change.article]) for change in model.changes[:NEWEST]],
-        facets={one.kind: one for one in facets(frame)},
+        facets={facet.kind: facet for facet in facets(frame)},
         numbers=(
             ("articles", len(model.views)),
-            ("snippets", sum(len({s.snippet.id for s in one.seen}) for one in model.views)),
-            ("runs", sum(len(one.seen) for one in model.views)),
+            (
+                "snippets",
+                sum(len({s.snippet.id for s in view.observations}) for view in model.views),
+            ),
+            ("runs", sum(len(view.observations) for view in model.views)),
             ("toolchains", len(model.toolchains)),
         ),
         example=cut(example.original.title, 120) if example else "",

@@ -15,26 +15,26 @@ ONE, ALL = 30_000, 400_000
 
 def logs_page(frame: Frame, view: ArticleView) -> tuple[str, bytes]:
     """The logs of an article, by snippet. An output that another run had, too, is there once."""
-    known: dict[str, Observation] = {}
-    left = ALL
+    first_with: dict[str, Observation] = {}
+    remaining = ALL
     snippets = []
     for snippet in view.article.snippets:
         runs = []
-        for one in view.of(snippet.id):
-            output = one.row.outcome.output.strip("\n")
-            first = known.setdefault(output, one) if len(output) > 200 else one
-            shown = output[: min(ONE, left)] if first is one else ""
-            left -= len(shown)
+        for observation in view.observations_of(snippet.id):
+            output = observation.row.outcome.output.strip("\n")
+            first = first_with.setdefault(output, observation) if len(output) > 200 else observation
+            text = output[: min(ONE, remaining)] if first is observation else ""
+            remaining -= len(text)
             brief = first.row.toolchain.brief(frame.model.headline)
             runs.append(
                 {
-                    "anchor": anchor(one),
-                    "mark": marks.of_run(frame, one),
-                    "seen": one,
-                    "where": cut(where(one, frame.model.headline)),
-                    "output": shown,
-                    "hidden": len(output) - len(shown) if first is one else 0,
-                    "same": anchor(first) if first is not one else "",
+                    "anchor": anchor(observation),
+                    "mark": marks.of_run(frame, observation),
+                    "observation": observation,
+                    "where": cut(where(observation, frame.model.headline)),
+                    "output": text,
+                    "hidden": len(output) - len(text) if first is observation else 0,
+                    "same": anchor(first) if first is not observation else "",
                     "same_as": f"{first.snippet.id}, {brief}",
                 }
             )
@@ -52,8 +52,8 @@ def logs_page(frame: Frame, view: ArticleView) -> tuple[str, bytes]:
 
 def toolchains_of(view: ArticleView) -> list[tuple[Toolchain, str]]:
     """The toolchains of an article's evidence, each with all that is installed in it."""
-    found = [here[0].row.toolchain for here in view.by_toolchain.values()]
+    toolchains = [observed[0].row.toolchain for observed in view.by_toolchain.values()]
     return [
         (toolchain, cut(", ".join(f"{n} {v}" for n, v in toolchain.packages.items()), ONE // 10))
-        for toolchain in found
+        for toolchain in toolchains
     ]

@@ -46,41 +46,43 @@ def sign_of(name: VerdictName) -> str:
     return OTHER
 
 
-def of_run(frame: Frame, one: Observation) -> Mark:
+def of_run(frame: Frame, observation: Observation) -> Mark:
     """The mark of one run of one snippet."""
-    sign = sign_of(one.verdict.name)
-    words = frame.words(f"verdict.{one.verdict.name}")
-    return Mark(sign, KINDS[sign], words, frame.to(logs_path(frame.model, one, frame.language)))
-
-
-def of_cell(frame: Frame, view: ArticleView, found: Cell, toolchain: Toolchain) -> Mark:
-    """The mark of an article on a toolchain, with a link to the run that it rests on."""
-    kind = KINDS[found.mark]
-    run = telling(view, found, toolchain) if found.verdicts else None
-    url = frame.to(logs_path(frame.model, run, frame.language)) if run else ""
-    return Mark(found.mark, kind, frame.words(f"mark.{kind}"), url)
-
-
-def telling(view: ArticleView, found: Cell, toolchain: Toolchain) -> Observation | None:
-    """The run on a toolchain that its cell speaks of, or any other run there."""
-    here = view.by_toolchain.get(toolchain.identity, ())
-    wanted = {FAILS: "reproduced", WORKS: "resolved"}.get(found.mark, "")
-    return next(
-        (
-            one
-            for one in here
-            if one.verdict.name == wanted
-            or (found.mark == CONTRADICTED and one.verdict.colour == "red")
-        ),
-        here[0] if here else None,
+    sign = sign_of(observation.verdict.name)
+    words = frame.words(f"verdict.{observation.verdict.name}")
+    return Mark(
+        sign, KINDS[sign], words, frame.to(logs_path(frame.model, observation, frame.language))
     )
 
 
-def counted(frame: Frame, found: Iterable[Observation]) -> list[Mark]:
+def of_cell(frame: Frame, view: ArticleView, cell: Cell, toolchain: Toolchain) -> Mark:
+    """The mark of an article on a toolchain, with a link to the run that it rests on."""
+    kind = KINDS[cell.mark]
+    run = telling(view, cell, toolchain) if cell.verdicts else None
+    url = frame.to(logs_path(frame.model, run, frame.language)) if run else ""
+    return Mark(cell.mark, kind, frame.words(f"mark.{kind}"), url)
+
+
+def telling(view: ArticleView, cell: Cell, toolchain: Toolchain) -> Observation | None:
+    """The run on a toolchain that its cell speaks of, or any other run there."""
+    observed = view.by_toolchain.get(toolchain.identity, ())
+    verdict = {FAILS: "reproduced", WORKS: "resolved"}.get(cell.mark, "")
+    return next(
+        (
+            observation
+            for observation in observed
+            if observation.verdict.name == verdict
+            or (cell.mark == CONTRADICTED and observation.verdict.colour == "red")
+        ),
+        observed[0] if observed else None,
+    )
+
+
+def counted(frame: Frame, observed: Iterable[Observation]) -> list[Mark]:
     """What was seen of a snippet, each verdict once, with how often."""
     times: dict[VerdictName, int] = {}
-    for one in found:
-        times[one.verdict.name] = times.get(one.verdict.name, 0) + 1
+    for observation in observed:
+        times[observation.verdict.name] = times.get(observation.verdict.name, 0) + 1
     return [
         Mark(
             sign_of(name),

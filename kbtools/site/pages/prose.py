@@ -46,7 +46,7 @@ def body(frame: Frame, page: Page, sections: dict[str, str], replace: Replace) -
     headings = {heading.line: heading.text for heading in page.headings}
     out: list[str] = []
     pending: list[str] = []
-    shown = 0
+    length = 0
 
     def flush() -> None:
         out.append(text(frame, "\n".join(pending)))
@@ -56,8 +56,8 @@ def body(frame: Frame, page: Page, sections: dict[str, str], replace: Replace) -
     number = end_of_matter(page) + 1
     while number <= len(page.lines):
         line = page.lines[number - 1]
-        shown += len(line)
-        if shown > PROSE_LIMIT:
+        length += len(line)
+        if length > PROSE_LIMIT:
             pending.append("\n" + frame.words("article.cut"))
             break
         if number in fences:
@@ -147,7 +147,7 @@ def inert(code: str) -> str:
 
 
 def _linked(frame: Frame, match: re.Match[str]) -> str:
-    kind, found = match.lastgroup, match[0]
+    kind, source = match.lastgroup, match[0]
     if kind == "target":
         words = str(LINK.sub(lambda inner: _plain(inner[0]), match["text"]))
         url = _url(frame, match["target"])
@@ -155,10 +155,10 @@ def _linked(frame: Frame, match: re.Match[str]) -> str:
     if kind == "auto":
         return f'<a href="{escape(match["auto"])}">{_plain(match["auto"])}</a>'
     if kind == "reference":
-        return f'<a href="{escape(upstream_url(found))}">{_plain(found)}</a>'
+        return f'<a href="{escape(upstream_url(source))}">{_plain(source)}</a>'
     if kind == "escaped":
         return _plain(match["escaped"])
-    return found if kind == "entity" else _plain(found)
+    return source if kind == "entity" else _plain(source)
 
 
 def _url(frame: Frame, target: str) -> str:
@@ -167,7 +167,7 @@ def _url(frame: Frame, target: str) -> str:
         return str(escape(target))
     article = frame.model.config.id_pattern.match(target.rpartition("/")[2])
     if article and article[0] in frame.model.by_id:
-        return f"{frame.here(article[0])}/"
+        return f"{frame.in_language(article[0])}/"
     return ""
 
 
@@ -177,15 +177,15 @@ def _plain(words: str) -> str:
 
 def linked_ids(frame: Frame, html: str) -> str:
     """Every id of an article linked, unless it stands in a tag, a link or code."""
-    pattern, own = frame.model.config.id_pattern, frame.path.partition("/")[0]
+    pattern, own_id = frame.model.config.id_pattern, frame.path.partition("/")[0]
     if not pattern.search(html):
         return html
     pieces = re.split(r"(<a .*?</a>|<code>.*?</code>)", html, flags=re.DOTALL)
     for i in range(0, len(pieces), 2):
         pieces[i] = pattern.sub(
             lambda match: (
-                f'<a href="{frame.here(match[0])}/">{match[0]}</a>'
-                if match[0] in frame.model.by_id and match[0] != own
+                f'<a href="{frame.in_language(match[0])}/">{match[0]}</a>'
+                if match[0] in frame.model.by_id and match[0] != own_id
                 else match[0]
             ),
             pieces[i],

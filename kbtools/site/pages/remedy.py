@@ -49,7 +49,7 @@ def remedy(page: Page, snippets: tuple[Snippet, ...]) -> Remedy:
     it is; else how the first fix differs from the repro that is nearest to it, if fewer lines do
     than the fix has; else the whole fix.
     """
-    fix = next((one for one in snippets if one.role is Role.FIX), None)
+    fix = next((snippet for snippet in snippets if snippet.role is Role.FIX), None)
     if fix is None:
         return Remedy()
     above = [heading for heading in page.headings if heading.line < fix.place.line]
@@ -57,14 +57,20 @@ def remedy(page: Page, snippets: tuple[Snippet, ...]) -> Remedy:
     first = next(fence for fence in page.fences if fence.line > start)
     if first.language in SHELL and not first.runs:
         return Remedy(section, code=cut(first.code.strip(), LONG))
-    repros = [one for one in snippets if one.role is Role.REPRO and one.language == fix.language]
+    repros = [
+        snippet
+        for snippet in snippets
+        if snippet.role is Role.REPRO and snippet.language == fix.language
+    ]
     changes = [(repro.id, change(repro, fix)) for repro in repros[:COMPARED]]
-    found = [(repro, lines) for repro, lines in changes if any(sign == "+" for sign, _ in lines)]
-    repro, lines = min(found, key=lambda one: changed(one[1]), default=("", ()))
-    whole = [*settings(fix, fix.env), *fix.code.strip("\n").split("\n")]
-    if 0 < changed(lines) < sum(bool(line.strip()) for line in whole):
+    candidates = [
+        (repro, lines) for repro, lines in changes if any(sign == "+" for sign, _ in lines)
+    ]
+    repro, lines = min(candidates, key=lambda candidate: changed(candidate[1]), default=("", ()))
+    lines_of_fix = [*settings(fix, fix.env), *fix.code.strip("\n").split("\n")]
+    if 0 < changed(lines) < sum(bool(line.strip()) for line in lines_of_fix):
         return Remedy(section, fix.id, repro, lines)
-    return Remedy(section, fix.id, code=cut("\n".join(whole), 16 * LONG))
+    return Remedy(section, fix.id, code=cut("\n".join(lines_of_fix), 16 * LONG))
 
 
 def changed(lines: Iterable[tuple[Sign, str]]) -> int:
@@ -79,10 +85,13 @@ def change(repro: Snippet, fix: Snippet) -> tuple[tuple[Sign, str], ...]:
     environment of the repro has: that made it fail, and is not typed.
     """
     names = [name for name, value in fix.env.items() if repro.env.get(name) != value]
-    old, new = ([*settings(one, names), *one.code.strip("\n").split("\n")] for one in (repro, fix))
+    old, new = (
+        [*settings(snippet, names), *snippet.code.strip("\n").split("\n")]
+        for snippet in (repro, fix)
+    )
     if max(len(old), len(new)) > COMPARABLE:
         return ()
-    needed = ([line for line in one if not IMPORT.match(line)] for one in (old, new))
+    needed = ([line for line in program if not IMPORT.match(line)] for program in (old, new))
     lines = list(differing(*needed)) or list(differing(old, new))
     indent = min(
         (len(text) - len(text.lstrip(" ")) for sign, text in lines if sign != "…"), default=0
@@ -98,12 +107,12 @@ def settings(snippet: Snippet, names: Iterable[str]) -> list[str]:
 def differing(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
     """The lines of a unified difference that are not empty, without its line numbers."""
     signs: dict[str, Sign] = {"+": "+", "-": "-", " ": " "}
-    shown = gap = False
+    any_line = gap = False
     for line in islice(difflib.unified_diff(old, new, n=1, lineterm=""), 2, None):
         if line.startswith("@@"):
-            gap = shown
+            gap = any_line
         elif line[1:].strip():
             if gap:
                 yield "…", "…"
             yield signs[line[0]], line[1:]
-            shown, gap = True, False
+            any_line, gap = True, False

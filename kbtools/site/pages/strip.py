@@ -35,31 +35,31 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
     where one was seen to fail and another not to, each has its own.
     """
     names, headline = names_of(view), frame.model.headline
-    common = {one.identity for one in frame.model.common}
+    common = {toolchain.identity for toolchain in frame.model.common}
     groups: dict[str, list[tuple[Toolchain, Cell]]] = {}
-    for toolchain, found in zip(frame.model.toolchains, cells, strict=True):
+    for toolchain, cell in zip(frame.model.toolchains, cells, strict=True):
         label = label_of(toolchain, names, headline)
-        if label and (found.verdicts or toolchain.identity in common):
-            groups.setdefault(label, []).append((toolchain, found))
+        if label and (cell.verdicts or toolchain.identity in common):
+            groups.setdefault(label, []).append((toolchain, cell))
     marks = []
     ordered = sorted(
         groups.items(),
         key=lambda group: _versions(group[1][0][0], names or [*headline, "python"]),
     )
     for label, members in ordered:
-        measured = {found.mark for _, found in members} & {FAILS, WORKS, CONTRADICTED}
+        measured = {cell.mark for _, cell in members} & {FAILS, WORKS, CONTRADICTED}
         if len(measured) > 1:
             parts = [
-                (f"{label}, {_apart(one, headline)}", one, found)
-                for one, found in members
-                if found.mark
+                (f"{label}, {_apart(toolchain, headline)}", toolchain, cell)
+                for toolchain, cell in members
+                if cell.mark
             ]
         else:
-            one, found = min(members, key=lambda member: RANK.index(member[1].mark))
-            parts = [(label, one, found)]
-        for shown, toolchain, found in parts:
-            mark = of_cell(frame, view, found, toolchain)
-            marks.append(Mark(mark.sign, mark.kind, mark.words, mark.url, shown))
+            toolchain, cell = min(members, key=lambda member: RANK.index(member[1].mark))
+            parts = [(label, toolchain, cell)]
+        for text, toolchain, cell in parts:
+            mark = of_cell(frame, view, cell, toolchain)
+            marks.append(Mark(mark.sign, mark.kind, mark.words, mark.url, text))
     if names:
         return marks
     return [mark for mark in marks if mark.sign]  # without a claim, blank cells say nothing
@@ -69,13 +69,13 @@ def label_of(toolchain: Toolchain, names: Sequence[str], headline: Sequence[str]
     """The versions of these, without their local parts; empty where one is not there."""
     if not names:
         return toolchain.brief(headline)
-    found = [(name, toolchain.version(name)) for name in names]
-    packages = [(name, version) for name, version in found if name not in MACHINE]
-    if any(version is None for _, version in packages) or not any(v for _, v in found):
+    versions = [(name, toolchain.version(name)) for name in names]
+    packages = [(name, version) for name, version in versions if name not in MACHINE]
+    if any(version is None for _, version in packages) or not any(v for _, v in versions):
         return ""
-    shown = [(version or "–").partition("+")[0] for _, version in found]
+    texts = [(version or "–").partition("+")[0] for _, version in versions]
     return (
-        " · ".join(f"{n} {v}" for n, v in zip(names, shown, strict=True)) if names[1:] else shown[0]
+        " · ".join(f"{n} {v}" for n, v in zip(names, texts, strict=True)) if names[1:] else texts[0]
     )
 
 
@@ -85,10 +85,10 @@ def _apart(toolchain: Toolchain, headline: Sequence[str]) -> str:
 
 
 def _versions(toolchain: Toolchain, names: Sequence[str]) -> list[Version]:
-    found = []
+    versions = []
     for name in names:
         try:
-            found.append(Version(toolchain.version(name) or "0"))
+            versions.append(Version(toolchain.version(name) or "0"))
         except InvalidVersion:
-            found.append(Version("0"))
-    return found
+            versions.append(Version("0"))
+    return versions

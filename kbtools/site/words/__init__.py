@@ -40,7 +40,7 @@ class Words:
             return text
         return text.format(**{k: Count(v) if type(v) is int else v for k, v in values.items()})
 
-    def one_of(self, kind: str, word: str) -> str:
+    def word_for(self, kind: str, word: str) -> str:
         """The words for a word of the domain, as in `severity` `hang`; itself where there are none.
 
         What stages and severities a knowledge base has is its own choice.
@@ -51,8 +51,8 @@ class Words:
         """Key → words of one table, for the scripts of a page."""
         if name not in self._parts:
             stem = f"{name}."
-            found = {k[len(stem) :]: v for k, v in self._table.items() if k.startswith(stem)}
-            self._parts[name] = found
+            part = {k[len(stem) :]: v for k, v in self._table.items() if k.startswith(stem)}
+            self._parts[name] = part
         return self._parts[name]
 
 
@@ -70,10 +70,10 @@ def _table(language: str) -> dict[str, str]:
 
 
 def _flat(table: dict[str, object], stem: str) -> list[tuple[str, str]]:
-    found = []
+    pairs = []
     for key, value in table.items():
         if isinstance(value, dict):
-            found += _flat(value, f"{stem}{key}.")
+            pairs += _flat(value, f"{stem}{key}.")
         else:
-            found.append((stem + key, str(value)))
-    return found
+            pairs.append((stem + key, str(value)))
+    return pairs
