@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from kbtools.articles.model import ALWAYS, Keys, Place, Role, Snippet
-from kbtools.config import Config, KbtoolsError, decode
-from kbtools.evidence.store import Row, file_of, of_snippet, prune, read, record
+from kbtools.config import Config, decode
+from kbtools.evidence.store import EvidenceError, Row, file_of, of_snippet, prune, read, record
 from kbtools.outcome import Outcome
 from kbtools.toolchains.model import Toolchain
 
@@ -40,8 +40,8 @@ def config_in(folder: Path) -> Config:
 
 def write(folder: Path, *rows: Row) -> bytes:
     """Records rows in this order; what the file holds then."""
-    for one in rows:
-        record(folder, "KB0001", one, config_in(folder.parent))
+    for new in rows:
+        record(folder, "KB0001", new, config_in(folder.parent))
     return file_of(folder, "KB0001").read_bytes()
 
 
@@ -69,7 +69,7 @@ def test_newer_replaces_older(tmp_path: Path) -> None:
         itertools.permutations([row(), row(day=3, toolchain=kernel), row(day=2)])
     ):
         write(tmp_path / str(i), *rows)
-        assert [one.outcome.exit for one in read(tmp_path / str(i), "KB0001")] == [3]
+        assert [kept.outcome.exit for kept in read(tmp_path / str(i), "KB0001")] == [3]
 
 
 def test_one_row_for_each_key(tmp_path: Path) -> None:
@@ -91,6 +91,8 @@ def test_recording_again_changes_nothing(tmp_path: Path) -> None:
     """A row that is there already leaves the file as it is, and no other file beside it."""
     once = write(tmp_path / "evidence", row(), row(toolchain=NEW))
     assert write(tmp_path / "evidence", row()) == once
+    assert not record(tmp_path / "evidence", "KB0001", row(), config_in(tmp_path))
+    assert record(tmp_path / "evidence", "KB0001", row(day=2), config_in(tmp_path))
     assert [file.name for file in (tmp_path / "evidence").iterdir()] == ["KB0001.jsonl"]
 
 
@@ -102,9 +104,9 @@ def test_unreadable_line(line: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "evidence"
     content = write(folder, row()) + line + b"\n"
     file_of(folder, "KB0001").write_bytes(content)
-    with pytest.raises(KbtoolsError, match=r"KB0001\.jsonl:2: not a row of evidence"):
+    with pytest.raises(EvidenceError, match=r"KB0001\.jsonl:2: not a row of evidence"):
         read(folder, "KB0001")
-    with pytest.raises(KbtoolsError):
+    with pytest.raises(EvidenceError):
         write(folder, row(toolchain=NEW))
     assert file_of(folder, "KB0001").read_bytes() == content
 
@@ -112,15 +114,15 @@ def test_unreadable_line(line: bytes, tmp_path: Path) -> None:
 def test_a_folder_in_its_place(tmp_path: Path) -> None:
     """What is there and cannot be opened is not taken for no evidence."""
     (tmp_path / "KB0001.jsonl").mkdir()
-    with pytest.raises(KbtoolsError, match="KB0001"):
+    with pytest.raises(EvidenceError, match="KB0001"):
         read(tmp_path, "KB0001")
 
 
 def test_pruning_keeps_what_counts(tmp_path: Path) -> None:
-    """Rows of these codes stay as they are, byte for byte; the others go, and are told."""
+    """Rows of these codes stay as they are, byte for byte; the others are dropped and returned."""
     kept = write(tmp_path / "evidence", row(), row(toolchain=NEW))
-    write(tmp_path / "evidence", gone := row(code="01d"))
-    assert prune(tmp_path / "evidence", "KB0001", {"c0de"}, config_in(tmp_path)) == (gone,)
+    write(tmp_path / "evidence", stale := row(code="01d"))
+    assert prune(tmp_path / "evidence", "KB0001", {"c0de"}, config_in(tmp_path)) == (stale,)
     assert file_of(tmp_path / "evidence", "KB0001").read_bytes() == kept
     assert prune(tmp_path / "evidence", "KB0001", {"c0de"}, config_in(tmp_path)) == ()
     assert prune(tmp_path / "evidence", "KB0002", set(), config_in(tmp_path)) == ()

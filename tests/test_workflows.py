@@ -278,7 +278,7 @@ def test_a_night(sandboxed: None, checkout: Checkout, tmp_path: Path) -> None:
     forged.write_text('{"verdict": "holds"}\n')
     done = checkout.run("merge.sh", str(machines), RECORD="main", AUTHOR="a", EMAIL="a@b")
     assert done.returncode == 1, "a forged file is told"
-    assert "refused whole" in done.stderr
+    assert "the whole file is refused" in done.stderr
     pushed = git(checkout.base, "--git-dir", str(checkout.origin), "ls-tree", "-r", "main")
     assert re.findall(r"evidence/\S+", pushed) == ["evidence/KB0001.jsonl", "evidence/KB0002.jsonl"]
     done = checkout.run("record.sh", "main")

@@ -35,16 +35,20 @@ def merge(ctx: click.Context, paths: tuple[Path, ...], dry_run: bool) -> None:
     base = load_base(config_of(ctx))
     readable, _ = readable_articles(base)
     examined = merging.examine(paths, readable, datetime.datetime.now(datetime.UTC))
-    for one in examined.refused:
-        mark = click.style("left out", fg="yellow") if one.stale else click.style("no", fg="red")
-        click.echo(f"{one.file}:{one.line}: {mark}: {one.why}", err=True)
-    refused = {one.file for one in examined.forged}
+    for refusal in examined.refusals:
+        mark = click.style("refused", fg="red")
+        if refusal.is_stale:
+            mark = click.style("left out", fg="yellow")
+        click.echo(f"{refusal.file}:{refusal.line}: {mark}: {refusal.reason}", err=True)
+    refused = {refusal.file for refusal in examined.forgeries}
     for file in sorted(refused):
-        click.echo(f"{file}: refused whole; ask for it again, or run it yourself", err=True)
+        click.echo(
+            f"{file}: the whole file is refused; ask for it again, or run it yourself", err=True
+        )
     changed = 0 if dry_run else merging.write(examined, base.config)
-    said = "would be looked at" if dry_run else f"taken, {changed} of them new"
+    outcome = "would be taken" if dry_run else f"taken, {changed} of them new"
     rows = f"{len(examined.rows)} row{'s' * (len(examined.rows) != 1)}"
-    click.echo(f"{rows} {said}; {len(examined.refused)} left out or refused")
+    click.echo(f"{rows} {outcome}; {len(examined.refusals)} left out or refused")
     sys.exit(1 if refused else 0)
 
 

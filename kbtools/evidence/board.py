@@ -1,4 +1,4 @@
-"""Articles × toolchains, from evidence alone: measured, reported, or blank. Never a guess."""
+"""The board, articles × toolchains, from evidence alone: measured, reported, or blank."""
 
 from __future__ import annotations
 
@@ -34,22 +34,27 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Board(msgspec.Struct, frozen=True):
-    """The whole board; the cells of a row stand in the order of the toolchains."""
+    """A cell for each article and toolchain."""
 
     toolchains: tuple[Toolchain, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    """Id of an article, and its cells in the order of the toolchains."""
     headline: tuple[str, ...] = ()
     """The distributions by which its toolchains are named."""
 
 
 def build_board(articles: Iterable[Article], config: Config) -> Board:
     """The board of these articles, and of every toolchain on which any of them was run."""
-    found = [(article, observations(article, config)) for article in articles]
-    known = {one.row.toolchain.identity: one.row.toolchain for _, all_ in found for one in all_}
-    toolchains = sort_toolchains(known.values(), config)
+    observed = [(article, observations(article, config)) for article in articles]
+    by_identity = {
+        observation.row.toolchain.identity: observation.row.toolchain
+        for _, of_article in observed
+        for observation in of_article
+    }
+    toolchains = sort_toolchains(by_identity.values(), config)
     rows = tuple(
-        (article.id, tuple(cell_of(article, toolchain, all_) for toolchain in toolchains))
-        for article, all_ in found
+        (article.id, tuple(cell_of(article, toolchain, of_article) for toolchain in toolchains))
+        for article, of_article in observed
     )
     return Board(toolchains, rows, config.toolchain.headline)
 
@@ -67,26 +72,39 @@ def sort_toolchains(toolchains: Iterable[Toolchain], config: Config) -> tuple[To
     return tuple(sorted(toolchains, key=key))
 
 
-def cell_of(article: Article, toolchain: Toolchain, all_: Sequence[Observation]) -> Cell:
-    """What is known of an article on one toolchain."""
-    here = [one for one in all_ if one.row.toolchain.identity == toolchain.identity]
-    if not here:
+def cell_of(article: Article, toolchain: Toolchain, observations: Sequence[Observation]) -> Cell:
+    """What is known of an article on one toolchain.
+
+    Args:
+        article: The article.
+        toolchain: The toolchain.
+        observations: Those of the article, on this and on any other toolchain.
+    """
+    observed = [
+        observation
+        for observation in observations
+        if observation.row.toolchain.identity == toolchain.identity
+    ]
+    if not observed:
         reported = bool(article.matter.affected) and (
             is_affected(article.matter.affected, toolchain) is True
         )
         return Cell(REPORTED if reported else BLANK)
-    # a repro with an `affected` of its own speaks of something else than the article's range
+    verdicts = {observation.snippet.id: str(observation.verdict.name) for observation in observed}
+    targets = {target for observation in observed for target in observation.row.outcome.targets}
+    newest = max(observation.row.when for observation in observed)
+    return Cell(_mark(observed), verdicts, newest, tuple(sorted(targets)))
+
+
+def _mark(observed: Sequence[Observation]) -> str:
+    if any(observation.verdict.colour == "red" for observation in observed):
+        return CONTRADICTED
+    # a repro with an `affected` of its own says nothing of the article's range
     repros = [
-        one.verdict.name
-        for one in here
-        if one.snippet.role is Role.REPRO and one.snippet.keys.affected is None
+        observation.verdict.name
+        for observation in observed
+        if observation.snippet.role is Role.REPRO and observation.snippet.keys.affected is None
     ]
-    if any(one.verdict.colour == "red" for one in here):
-        mark = CONTRADICTED
-    elif "reproduced" in repros:
-        mark = FAILS
-    else:
-        mark = WORKS if "resolved" in repros else BLANK
-    verdicts = {one.snippet.id: str(one.verdict.name) for one in here}
-    targets = {target for one in here for target in one.row.outcome.targets}
-    return Cell(mark, verdicts, max(one.row.when for one in here), tuple(sorted(targets)))
+    if "reproduced" in repros:
+        return FAILS
+    return WORKS if "resolved" in repros else BLANK

@@ -59,101 +59,127 @@ def changes_between(
     articles: Iterable[Article],
     headline: Sequence[str],
 ) -> tuple[ArticleChanges, ...]:
-    """What changed for each article of which anything did, given its rows then and now."""
-    found = []
+    """The changes of every article that has any and is not retired.
+
+    Args:
+        before: Id of an article → its rows at the earlier time.
+        after: The same, at the later time.
+        articles: The articles as they are today, whose claims judge the rows of both times.
+        headline: Names of the packages that toolchains are named by.
+    """
+    changed = []
     for article in articles:
-        then = judge_rows(article, before.get(article.id, ()))
-        now = judge_rows(article, after.get(article.id, ()))
-        changes = tuple(_changes(then, now, headline))
+        earlier = judge_rows(article, before.get(article.id, ()))
+        later = judge_rows(article, after.get(article.id, ()))
+        changes = tuple(_changes(earlier, later, headline))
         if changes and not article.matter.retired:
-            red = [one for one in now if one.verdict.colour == "red"]
-            standing = tuple(_change(one, "", _kind(one), headline) for one in red)
-            found.append(ArticleChanges(article.id, changes, standing))
-    return tuple(found)
+            standing = tuple(
+                _change(observation, "", _kind(observation), headline)
+                for observation in later
+                if observation.verdict.colour == "red"
+            )
+            changed.append(ArticleChanges(article.id, changes, standing))
+    return tuple(changed)
 
 
 def _changes(
-    then: Iterable[Observation], now: Iterable[Observation], headline: Sequence[str]
+    earlier: Sequence[Observation], later: Iterable[Observation], headline: Sequence[str]
 ) -> Iterator[VerdictChange]:
-    """Whatever became red, became red in another way, or is well again."""
-    known = {_key(one, one.row.toolchain.identity): one for one in then}
+    """Every verdict that became red, became red in another way, or is well again."""
+    by_identity = {_key(old, old.row.toolchain.identity): old for old in earlier}
     # a compiler or a C library was updated: to a person it is the same toolchain
-    alike = {_key(one, one.row.toolchain.label(headline)): one for one in then}
-    for one in now:
-        same = known.get(_key(one, one.row.toolchain.identity))
-        same = same or alike.get(_key(one, one.row.toolchain.label(headline)))
-        before = same.verdict if same else None
-        red = one.verdict.colour == "red"
-        if red and (before is None or before.name != one.verdict.name):
-            yield _change(one, str(before.name) if before else "", _kind(one), headline)
-        elif before and before.colour == "red" and one.verdict.colour == "green":
-            yield _change(one, str(before.name), "well-again", headline)
+    by_label = {_key(old, old.row.toolchain.label(headline)): old for old in earlier}
+    for new in later:
+        toolchain = new.row.toolchain
+        old = by_identity.get(_key(new, toolchain.identity))
+        old = old or by_label.get(_key(new, toolchain.label(headline)))
+        before = old.verdict if old else None
+        is_red = new.verdict.colour == "red"
+        if is_red and (before is None or before.name != new.verdict.name):
+            yield _change(new, str(before.name) if before else "", _kind(new), headline)
+        elif before and before.colour == "red" and new.verdict.colour == "green":
+            yield _change(new, str(before.name), "well-again", headline)
 
 
-def _key(one: Observation, toolchain: str) -> tuple[str, str]:
-    return one.row.code, toolchain
+def _key(observation: Observation, toolchain: str) -> tuple[str, str]:
+    return observation.row.code, toolchain
 
 
-def _kind(one: Observation) -> str:
-    if one.verdict.name is VerdictName.REGRESSED:
+def _kind(observation: Observation) -> str:
+    verdict = observation.verdict.name
+    if verdict is VerdictName.REGRESSED:
         return "came-back"
-    if one.verdict.name is VerdictName.NOT_REPRODUCED:
-        return "fix-arrived" if one.snippet.role is Role.REPRO else "now-helps"
-    return "stopped-working" if one.verdict.name is VerdictName.BROKEN else "fails-otherwise"
+    if verdict is VerdictName.NOT_REPRODUCED:
+        return "fix-arrived" if observation.snippet.role is Role.REPRO else "now-helps"
+    return "stopped-working" if verdict is VerdictName.BROKEN else "fails-otherwise"
 
 
-def _change(one: Observation, before: str, kind: str, headline: Sequence[str]) -> VerdictChange:
+def _change(
+    observation: Observation, before: str, kind: str, headline: Sequence[str]
+) -> VerdictChange:
     return VerdictChange(
-        article=one.snippet.article,
-        snippet=one.snippet.id,
-        role=one.snippet.role,
+        article=observation.snippet.article,
+        snippet=observation.snippet.id,
+        role=observation.snippet.role,
         kind=kind,
         before=before,
-        after=str(one.verdict.name),
-        where=where(one, headline),
-        when=f"{one.row.when:%Y-%m-%d}",
-        reason=one.verdict.reason,
-        toolchain=one.row.toolchain.brief(headline),
+        after=str(observation.verdict.name),
+        where=where(observation, headline),
+        when=f"{observation.row.when:%Y-%m-%d}",
+        reason=observation.verdict.reason,
+        toolchain=observation.row.toolchain.brief(headline),
     )
 
 
-def line(one: VerdictChange) -> str:
+def line(change: VerdictChange) -> str:
     """A change on one line."""
-    before = one.before or "not run"
+    before = change.before or "not run"
     return (
-        f"{one.article}/{one.snippet} ({one.role}): {before} → {one.after} on {one.where},"
-        f" {one.when}: {KINDS[one.kind]}"
+        f"{change.article}/{change.snippet} ({change.role}): {before} → {change.after}"
+        f" on {change.where}, {change.when}: {KINDS[change.kind]}"
     )
 
 
 def headline(changes: Iterable[VerdictChange]) -> str:
     """The change that weighs most, and where, in a few words."""
     order = list(KINDS)
-    first = min(changes, key=lambda one: (order.index(one.kind), one.snippet, one.toolchain))
+    first = min(
+        changes, key=lambda change: (order.index(change.kind), change.snippet, change.toolchain)
+    )
     return f"{KINDS[first.kind]} ({first.toolchain})"
 
 
 def replies(article: Article, changes: Iterable[VerdictChange], config: Config) -> Iterator[str]:
-    """A comment for each upstream thread that a change may be news for, to be read and sent."""
-    told = [one for one in changes if one.kind in ("came-back", "fix-arrived", "stopped-working")]
-    threads = [one for one in article.matter.upstream if one.kind in ("report", "fix")]
-    if not told:
+    """A comment for each upstream thread that a change may be news for, to be read and sent.
+
+    Args:
+        article: The article that the changes are of.
+        changes: All changes; those that matter to no upstream thread are left out.
+        config: Name and address of the knowledge base.
+    """
+    lines = [f"- {_news(change)}" for change in changes if change.kind in _NEWS]
+    if not lines:
         return
+    threads = [thread for thread in article.matter.upstream if thread.kind in ("report", "fix")]
     link = links.markdown(article.matter, config.knowledge_base.url)
-    seen = [f"- {_said(one)}" for one in told]
-    for thread in dict.fromkeys(one.reference for one in threads):
-        lines = [f"News of {link}, which is about this thread:", "", *seen, ""]
-        lines.append(
+    for reference in dict.fromkeys(thread.reference for thread in threads):
+        comment = [f"News of {link}, which is about this thread:", "", *lines, ""]
+        comment.append(
             "Each line was executed, with dated evidence; to try it on your machine:"
             f" `kbtools verify {article.id}` ({config.knowledge_base.name})."
         )
-        yield f"For {thread} ({links.upstream_url(thread)}):\n\n" + "\n".join(lines) + "\n"
+        address = links.upstream_url(reference)
+        yield f"For {reference} ({address}):\n\n" + "\n".join(comment) + "\n"
 
 
-def _said(one: VerdictChange) -> str:
-    what = {
-        "came-back": "the failure is seen again",
-        "fix-arrived": "the failure is not seen any more",
-        "stopped-working": f"the {one.role} does not work any more",
-    }[one.kind]
-    return f"{what} with {one.where} (`{one.snippet}`, {one.when})"
+_NEWS = {
+    "came-back": "the failure is seen again",
+    "fix-arrived": "the failure is not seen any more",
+    "stopped-working": "the {role} does not work any more",
+}
+"""Kinds of changes that upstream threads are told of → what they are told."""
+
+
+def _news(change: VerdictChange) -> str:
+    text = _NEWS[change.kind].format(role=change.role)
+    return f"{text} with {change.where} (`{change.snippet}`, {change.when})"

@@ -1,8 +1,7 @@
-"""Whether a run can have written a row of evidence: what no machine and no snippet comes to.
+"""Whether a run can have written a row of evidence.
 
-This finds damage, mistakes and what was smuggled in beside an outcome. It cannot find an outcome
-that somebody with the code of a snippet made up from end to end: evidence is taken from machines
-that are trusted to run it.
+This finds damage, mistakes and keys that were added to an outcome. It cannot find an outcome that
+somebody with the code of a snippet invented: evidence is taken from machines that are trusted.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from kbtools.toolchains.model import Toolchain
 
 SLACK = datetime.timedelta(hours=1)
 """By which the clock of another machine may be ahead."""
-SIGNALS = frozenset(one.name for one in signal.Signals) | {f"SIG{n}" for n in range(35, 64)}
+SIGNALS = frozenset(number.name for number in signal.Signals) | {f"SIG{n}" for n in range(35, 64)}
 NAME = re.compile(r"[a-z][a-z0-9-]*")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 DISTRIBUTION = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
@@ -44,32 +43,41 @@ SM = (
     (re.compile(r"\bV100\b"), "7.0"),
     (re.compile(r"\bP100\b"), "6.0"),
 )
-"""Of some GPUs, as https://developer.nvidia.com/cuda-gpus lists them; of others any will do."""
+"""GPU → its compute capability, as https://developer.nvidia.com/cuda-gpus lists them.
+
+Of a GPU that is not in this list every capability is accepted.
+"""
 
 
 def implausibilities(row: Row, snippet: Snippet, now: datetime.datetime) -> Iterator[str]:
-    """What a run of this snippet cannot have written."""
-    if row.when.tzinfo is None or row.when > now + SLACK:
-        yield f"it was written at {row.when}, which is not yet"
+    """The reasons, if any, why no run of a snippet can have written a row.
+
+    Args:
+        row: The row to examine.
+        snippet: The snippet that has the row's code.
+        now: No run is later than this, give or take `SLACK`.
+    """
+    if row.when.tzinfo is None:
+        yield f"`when` is {row.when}, without a time zone"
+    elif row.when > now + SLACK:
+        yield f"`when` is {row.when}, which is in the future"
     if not NAME.fullmatch(row.snippet):
-        yield f"`{row.snippet}` is no id of a snippet"
+        yield f"`{row.snippet}` is not the id of a snippet"
     yield from of_isolation(row, snippet)
     if not _is_version(row.kbtools):
-        yield f"kbtools `{row.kbtools}` is no version"
+        yield f"kbtools `{row.kbtools}` is not a version"
     if bool(row.helper) != snippet.uses_helper or (row.helper and not DIGEST.fullmatch(row.helper)):
-        yield (
-            f"helper `{row.helper}`: the snippet {'imports' if snippet.uses_helper else 'has'} "
-            + ("kbtools.repro" if snippet.uses_helper else "no helper")
-        )
+        imports = "imports" if snippet.uses_helper else "does not import"
+        yield f"helper `{row.helper}`: the snippet {imports} kbtools.repro"
     yield from of_toolchain(row.toolchain)
     yield from of_outcome(row.outcome, snippet)
     expected = expect(snippet, row.toolchain, snippet.keys.toolchain)
     if expected.what == "skip":
-        yield f"that toolchain could not run it: {expected.reason}"
+        yield f"its toolchain cannot run the snippet: {expected.reason}"
 
 
 def of_isolation(row: Row, snippet: Snippet) -> Iterator[str]:
-    """What no run of the snippet writes about its process."""
+    """Why no run of the snippet can have had this isolation."""
     recorded = row.outcome.isolation is not None
     if row.schema == 1:
         if recorded:
@@ -84,25 +92,27 @@ def of_isolation(row: Row, snippet: Snippet) -> Iterator[str]:
 
 
 def of_outcome(outcome: Outcome, snippet: Snippet) -> Iterator[str]:
-    """What no run of the snippet ends with."""
+    """Why no run of the snippet can have ended in this way."""
     if not _is_consistent(outcome):
-        yield f"`{outcome.status}` does not go with exit {outcome.exit} and {outcome.signal}"
+        end = f"exit {outcome.exit} and signal {outcome.signal}"
+        yield f"status `{outcome.status}` contradicts {end}"
     if outcome.exceptions and snippet.language != "python":
         yield f"{snippet.language} raises no {outcome.exceptions[0]}"
     if not all(name.isidentifier() and len(name) <= LONGEST for name in outcome.exceptions):
-        yield "an exception has a name that no class has"
+        yield "the name of an exception is not one that a class can have"
     if not 0 <= outcome.seconds <= DAY:
         yield f"it took {outcome.seconds} seconds"
     if not (math.isfinite(outcome.peak_mib) and outcome.peak_mib >= 0):
         yield f"it took {outcome.peak_mib} MiB"
     if not all(0 < len(t) <= 40 and t.isprintable() for t in outcome.targets):
-        yield "what it compiled for is no architecture"
+        yield "a target that it was compiled for is not an architecture"
     if len(outcome.message) > LONGEST_MESSAGE:
-        yield f"its message has {len(outcome.message)} characters, a run keeps fewer"
+        count = len(outcome.message)
+        yield f"its message has {count} characters; the limit is {LONGEST_MESSAGE}"
     if len(outcome.unsandboxed) > LONGEST_MESSAGE or not outcome.unsandboxed.isprintable():
-        yield "what its sandbox lacked is not what kbtools says"
+        yield "`outcome.unsandboxed` is not a message of kbtools"
     if SECRET.search(outcome.output) or SECRET.search(outcome.message):
-        yield "its output shows what looks like a secret"
+        yield "its output contains what looks like a secret"
 
 
 def _is_consistent(outcome: Outcome) -> bool:
@@ -119,30 +129,30 @@ def _is_consistent(outcome: Outcome) -> bool:
 
 
 def of_toolchain(toolchain: Toolchain) -> Iterator[str]:
-    """What no interpreter and no machine says of itself."""
+    """Why no interpreter and no machine can be like this."""
     versions = {"python": toolchain.python, **toolchain.packages}
     parts = (("cuda", toolchain.cuda), ("driver", toolchain.driver))
-    versions |= {name: found for name, found in parts if found is not None}
+    versions |= {name: version for name, version in parts if version is not None}
     if toolchain.ptxas:
         versions["ptxas"] = toolchain.ptxas.version
     for name, version in versions.items():
         if not _is_version(version):
-            yield f"{name} `{version}` is no version"
+            yield f"{name} `{version}` is not a version"
     for name in toolchain.packages:
         if not DISTRIBUTION.fullmatch(name) or len(name) > LONGEST:
-            yield f"`{name}` is no canonical name of a distribution"
+            yield f"`{name}` is not the canonical name of a distribution"
     if toolchain.gpus and not toolchain.driver:
-        yield "GPUs and no driver"
+        yield "it has GPUs and no driver"
     for number, gpu in enumerate(toolchain.gpus):
         if not re.fullmatch(r"\d{1,2}\.\d", gpu.sm):
-            yield f"gpus[{number}].sm `{gpu.sm}` is no compute capability"
-        for known, sm in SM:
-            if known.search(gpu.name) and gpu.sm != sm:
+            yield f"gpus[{number}].sm `{gpu.sm}` is not a compute capability"
+        for model, sm in SM:
+            if model.search(gpu.name) and gpu.sm != sm:
                 yield f"{gpu.name} has compute capability {sm}, not {gpu.sm}"
-    said = (toolchain.platform, toolchain.libc, toolchain.compiler, toolchain.kernel)
-    for text in (*said, *(gpu.name for gpu in toolchain.gpus)):
+    parts_of_machine = (toolchain.platform, toolchain.libc, toolchain.compiler, toolchain.kernel)
+    for text in (*parts_of_machine, *(gpu.name for gpu in toolchain.gpus)):
         if len(text) > LONGEST or not text.isprintable() or SECRET.search(text):
-            yield "a line about the machine is none that a machine says of itself"
+            yield "a description of the machine is too long, unprintable or contains a secret"
 
 
 def _is_version(text: str) -> bool:

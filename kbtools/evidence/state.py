@@ -38,13 +38,17 @@ class ArticleState(msgspec.Struct, frozen=True):
 
 
 def observations(article: Article, config: Config) -> tuple[Observation, ...]:
-    """Every row that counts for an article, judged against its claims of today."""
+    """Every row that counts for an article, judged against its claims of today.
+
+    Raises:
+        EvidenceError: the article's evidence cannot be read.
+    """
     return judge_rows(article, store.read(config.evidence, article.id))
 
 
 def judge_rows(article: Article, rows: tuple[Row, ...]) -> tuple[Observation, ...]:
-    """Those of some rows that count for an article, judged against its claims of today."""
-    # a row is there because it was run: whatever toolchain `toolchain=` asked for, it was that one
+    """The rows that count for an article, judged against its claims of today."""
+    # a row is evidence that its toolchain ran the snippet, so it was the one of `toolchain=`
     return tuple(
         Observation(snippet, row, judge(article, snippet, expected, row.outcome))
         for snippet in article.snippets
@@ -54,14 +58,19 @@ def judge_rows(article: Article, rows: tuple[Row, ...]) -> tuple[Observation, ..
 
 
 def state_of(article: Article, config: Config) -> ArticleState:
-    """The state of an article."""
+    """The state of an article.
+
+    Raises:
+        EvidenceError: the article's evidence cannot be read.
+    """
     return state_from(article, observations(article, config))
 
 
-def state_from(article: Article, found: Sequence[Observation]) -> ArticleState:
-    """The state that follows from what was seen, or from a part of it."""
-    names = {one.verdict.name for one in found}
-    red = sum(one.verdict.colour == "red" for one in found)
+def state_from(article: Article, observations: Sequence[Observation]) -> ArticleState:
+    """The state that follows from observations, all or a part of those of the article."""
+    verdicts = [observation.verdict for observation in observations]
+    names = {verdict.name for verdict in verdicts}
+    red = sum(verdict.colour == "red" for verdict in verdicts)
     if article.matter.retired:
         word = "retired"
     elif red:
@@ -69,21 +78,24 @@ def state_from(article: Article, found: Sequence[Observation]) -> ArticleState:
     else:
         order = (VerdictName.REPRODUCED, VerdictName.RESOLVED, VerdictName.HOLDS)
         word = next((str(name) for name in order if name in names), "not run")
+    snippets = {observation.snippet.id for observation in observations}
+    toolchains = {observation.row.toolchain.identity for observation in observations}
     return ArticleState(
         word=word,
-        green=sum(one.verdict.colour == "green" for one in found),
+        green=sum(verdict.colour == "green" for verdict in verdicts),
         red=red,
-        not_run=len(article.snippets) - len({one.snippet.id for one in found}),
-        toolchains=len({one.row.toolchain.identity for one in found}),
+        not_run=len(article.snippets) - len(snippets),
+        toolchains=len(toolchains),
     )
 
 
-def where(one: Observation, headline: Sequence[str]) -> str:
-    """The software; the GPU if the snippet used one; what it compiled for."""
-    toolchain = one.row.toolchain
-    ran_on = (
-        toolchain.label(headline)
-        if one.snippet.gpus
-        else f"{toolchain.software(headline)}, no GPU used"
-    )
-    return "; ".join(filter(None, (ran_on, one.row.outcome.where)))
+def where(observation: Observation, headline: Sequence[str]) -> str:
+    """The software; the GPU, if the snippet used one; what the snippet was compiled for.
+
+    `headline` has the names of the packages that toolchains are named by.
+    """
+    toolchain = observation.row.toolchain
+    ran_on = f"{toolchain.software(headline)}, no GPU used"
+    if observation.snippet.gpus:
+        ran_on = toolchain.label(headline)
+    return "; ".join(filter(None, (ran_on, observation.row.outcome.where)))

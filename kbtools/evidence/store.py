@@ -104,8 +104,8 @@ _decoded = DecodedFiles(decode)
 def of_snippet(rows: tuple[Row, ...], snippet: Snippet) -> tuple[Row, ...]:
     """The rows that count for a snippet: those of the very code it has now.
 
-    A snippet for one toolchain may have a twin for another, of the same code and with another
-    claim: for such a one only what was run under its own name counts.
+    A snippet with `toolchain=` may have a twin for another toolchain, with the same code and
+    another claim. For such a snippet only rows that were recorded under its own id count.
     """
     digest, any_name = snippet.digest, snippet.keys.toolchain is None
     return tuple(
@@ -113,31 +113,50 @@ def of_snippet(rows: tuple[Row, ...], snippet: Snippet) -> tuple[Row, ...]:
     )
 
 
-def record(folder: Path, article: str, row: Row, config: Config) -> None:
+def record(folder: Path, article: str, row: Row, config: Config) -> bool:
     """Adds a row, in place of an older one of the same key.
 
-    The file is written whole and renamed into place, under a lock: a crash, a full
-    disk or a second run beside this one loses no row.
+    The file is written whole and renamed into place, under a lock: a crash, a full disk or a
+    second run beside this one loses no row.
+
+    Args:
+        folder: Holds a file for each article; created if it does not exist.
+        article: Id of the article.
+        row: What the run did.
+        config: Of the knowledge base, which also has a folder for locks.
+
+    Returns:
+        Whether the evidence changed. A row does not replace a newer one, nor itself.
 
     Raises:
-        OSError: it could not be written; what was there still is.
-        EvidenceError: what was there cannot be read, and is left alone.
+        OSError: the file could not be written, and is as it was.
+        EvidenceError: the file cannot be read, and is left alone.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _lock(folder, article, config):
         rows = {older.key: older for older in read(folder, article)}
         if row.key in rows and not _supersedes(row, rows[row.key]):
-            return
+            return False
         rows[row.key] = row
         _write(file_of(folder, article), rows.values(), config)
+        return True
 
 
 def prune(folder: Path, article: str, digests: Collection[str], config: Config) -> tuple[Row, ...]:
-    """Drops the rows of an article that are not of one of these codes; those that it dropped.
+    """Drops the rows of an article whose code no snippet has any more.
+
+    Args:
+        folder: Holds a file for each article.
+        article: Id of the article.
+        digests: Those of the snippets that the article has now.
+        config: Of the knowledge base, which also has a folder for locks.
+
+    Returns:
+        The rows that were dropped.
 
     Raises:
-        OSError: the file could not be written; what was there still is.
-        EvidenceError: what was there cannot be read, and is left alone.
+        OSError: the file could not be written, and is as it was.
+        EvidenceError: the file cannot be read, and is left alone.
     """
     with _lock(folder, article, config):
         rows = read(folder, article)
@@ -160,8 +179,8 @@ def _write(file: Path, rows: Iterable[Row], config: Config) -> None:
 
 
 def _supersedes(row: Row, older: Row) -> bool:
-    """Whether a row is kept instead of another with its key.
+    """Whether a row replaces an older one of its key.
 
     Rows of the same second are ordered by content, so that merging in any order gives one file.
     """
-    return (row.when, msgspec.json.encode(row)) >= (older.when, msgspec.json.encode(older))
+    return (row.when, msgspec.json.encode(row)) > (older.when, msgspec.json.encode(older))

@@ -65,7 +65,13 @@ class Expectation(msgspec.Struct, frozen=True):
 
 
 def expect(snippet: Snippet, toolchain: Toolchain, name: str | None = None) -> Expectation:
-    """What the claims imply for a snippet on a toolchain, which may have a name."""
+    """What the claims imply for a snippet on a toolchain.
+
+    Args:
+        snippet: The snippet.
+        toolchain: What is installed, and the machine that it is on.
+        name: The toolchain's name in `toolchains.toml`, if it has one.
+    """
     lacking = _lacking(snippet, toolchain, name)
     if lacking:
         return Expectation("skip", lacking)
@@ -84,8 +90,8 @@ def expect(snippet: Snippet, toolchain: Toolchain, name: str | None = None) -> E
 
 def claim(snippet: Snippet) -> str:
     """The snippet's `affected`, in words."""
-    said = [" and ".join(f"{n} {s}" for n, s in entry.items()) for entry in snippet.affected]
-    return " or ".join(text or "every toolchain" for text in said)
+    ranges = [" and ".join(f"{n} {s}" for n, s in entry.items()) for entry in snippet.affected]
+    return " or ".join(text or "every toolchain" for text in ranges)
 
 
 def _lacking(snippet: Snippet, toolchain: Toolchain, name: str | None) -> str:
@@ -94,8 +100,8 @@ def _lacking(snippet: Snippet, toolchain: Toolchain, name: str | None) -> str:
     if keys.toolchain and keys.toolchain != name:
         return f"only on the toolchain {keys.toolchain}"
     if snippet.gpus > len(toolchain.gpus):
-        here = f"{len(toolchain.gpus)} here" if toolchain.gpus else "none here"
-        return f"needs {snippet.gpus} GPU{'s' * (snippet.gpus > 1)}, {here}"
+        available = f"{len(toolchain.gpus)} here" if toolchain.gpus else "none here"
+        return f"needs {snippet.gpus} GPU{'s' * (snippet.gpus > 1)}, {available}"
     if (snippet.language == "cuda" or keys.requires == "nvcc") and not toolchain.cuda:
         return "needs nvcc, none on the PATH"
     if keys.requires == "compile" and "triton" not in toolchain.packages:
@@ -111,7 +117,14 @@ def _lacking(snippet: Snippet, toolchain: Toolchain, name: str | None) -> str:
 
 
 def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Outcome) -> Verdict:
-    """What follows from what was expected and what came."""
+    """The verdict on a run of a snippet.
+
+    Args:
+        article: The article of the snippet, whose signatures recognise the documented failure.
+        snippet: What was run.
+        expected: What the article's claims imply on the toolchain of the run.
+        outcome: What the run did. It is ignored if the claims imply that there is no run.
+    """
     if expected.what == "skip":
         return Verdict(VerdictName.SKIPPED, expected.reason)
     if expected.what == "unknown":
@@ -123,8 +136,8 @@ def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Ou
     passed = outcome.status == "passed"
     if expected.what == "fails":
         if documented:
-            shown = VerdictName.REPRODUCED if snippet.role is Role.REPRO else VerdictName.NO_HELP
-            return Verdict(shown, f"failed as documented: {evident(article, snippet, outcome)}")
+            name = VerdictName.REPRODUCED if snippet.role is Role.REPRO else VerdictName.NO_HELP
+            return Verdict(name, f"failed as documented: {evident(article, snippet, outcome)}")
         if passed:
             return Verdict(VerdictName.NOT_REPRODUCED, f"{expected.reason}; yet it passes")
         return Verdict(VerdictName.OTHER_FAILURE, f"failed, but not as documented: {outcome.ended}")
@@ -136,12 +149,12 @@ def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Ou
 
 
 def fails_as_documented(article: Article, snippet: Snippet, outcome: Outcome) -> bool:
-    """Whether an outcome is the failure that the snippet's `fails` speaks of."""
+    """Whether an outcome is the failure that the snippet's `fails` describes."""
     if outcome.status in ("passed", "stopped", "lost"):
         return False
     kind = snippet.keys.fails
     if kind == "signature":
-        return any(recognises(one, outcome.output) for one in article.matter.signatures)
+        return any(recognises(s, outcome.output) for s in article.matter.signatures)
     if kind == "timeout":
         return outcome.status == "timeout"
     if kind.startswith("exit:"):
@@ -152,7 +165,7 @@ def fails_as_documented(article: Article, snippet: Snippet, outcome: Outcome) ->
 
 
 def evident(article: Article, snippet: Snippet, outcome: Outcome) -> str:
-    """The line of a documented failure's output that a signature knows it by, or how it ended."""
+    """The line of the output that a signature recognises, or how the run ended."""
     if snippet.keys.fails == "signature":
         for signature in article.matter.signatures:
             if recognises(signature, outcome.output):
