@@ -1,4 +1,4 @@
-"""What a stranger's snippet might try. Each raises an OSError when it is kept from it."""
+"""What a stranger's snippet might try. Each attack raises an OSError when the sandbox stops it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from bases import fence
 
 
 class Attack(NamedTuple):
-    """Code that runs to its end where nothing keeps it from what it tries."""
+    """Code that runs to its end where nothing stops it."""
 
     name: str
     code: str
-    """`{secret}` and the like stand for what `plant` has planted."""
+    """`{secret}` and the like stand for what `plant` makes."""
     sure: bool = True
     """Whether it must succeed without the sandbox, whatever the machine and the user."""
 
@@ -90,7 +90,7 @@ ATTACKS = (
     ),
     Attack("overwrites-a-file", "open({victim!r}, 'a')"),
     Attack("takes-a-file-s-rights", "import os\n\nos.chmod({victim!r}, 0o644)"),
-    # these two are kept from it by nothing else where the toolchain is the user's own
+    # if the toolchain belongs to the user, nothing but the sandbox stops these two
     Attack("writes-to-the-toolchain", "import os\n\nopen(os.__file__, 'r+')", sure=False),
     Attack("touches-the-toolchain", "import os, sys\n\nos.utime(sys.prefix)", sure=False),
     Attack(
@@ -122,7 +122,7 @@ WORKS = {
         import os, tempfile
 
         with open("/tmp/written", "w") as file:
-            file.write("whole")
+            file.write("unchanged")
         assert "written" in os.listdir("/tmp")
         assert os.listdir(tempfile.gettempdir()) == []
         """,
@@ -189,11 +189,11 @@ WORKS = {
 
 @contextmanager
 def plant(folder: Path) -> Iterator[dict[str, Any]]:
-    """Things outside that a snippet has no business with; name → what it is called there."""
+    """Makes things that a snippet must not reach; name → path, address or number."""
     handle, secret = tempfile.mkstemp(prefix=".kbtools-test-", dir=Path.home())
     os.write(handle, b"hunter2")
     os.close(handle)
-    (folder / "victim").write_text("whole", "utf-8")
+    (folder / "victim").write_text("unchanged", "utf-8")
     sockets = tempfile.mkdtemp(prefix="kbt-")  # short: the path of a socket has 107 bytes at most
     process = subprocess.Popen(["sleep", "900"], env={**os.environ, "TOKEN": "hunter2"})
     libc, key = ctypes.CDLL(None), 0x6B000000 | os.getpid() & 0xFFFFFF
@@ -206,8 +206,8 @@ def plant(folder: Path) -> Iterator[dict[str, Any]]:
         ):
             abstract.bind(f"\0kbtools-{os.getpid()}")
             path.bind(f"{sockets}/socket")
-            for one in (abstract, path):
-                one.listen(64)
+            for server in (abstract, path):
+                server.listen(64)
             yield {
                 "secret": secret,
                 "victim": str(folder / "victim"),

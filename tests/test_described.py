@@ -38,8 +38,8 @@ def install(packages: Path, name: str, version: str) -> None:
 def tool(folder: Path, name: str, release: str) -> None:
     """Makes a compiler that only prints its version."""
     folder.mkdir(parents=True, exist_ok=True)
-    said = f"Cuda compilation tools, release {release.rpartition('.')[0]}, V{release}"
-    (folder / name).write_text(f"#!/bin/sh\necho '{said}'\n")
+    text = f"Cuda compilation tools, release {release.rpartition('.')[0]}, V{release}"
+    (folder / name).write_text(f"#!/bin/sh\necho '{text}'\n")
     (folder / name).chmod(0o755)
 
 
@@ -64,7 +64,7 @@ def test_the_ptxas_of_the_path_comes_second(environment: Path, tmp_path: Path) -
 
 
 def test_another_ptxas_is_another_toolchain(environment: Path, tmp_path: Path) -> None:
-    """Evidence of one assembler does not stand for another."""
+    """A toolchain with another assembler is another toolchain, with evidence of its own."""
     tool(tmp_path / "old", "ptxas", "12.4.131")
     tool(tmp_path / "new", "ptxas", "13.0.88")
     old, new = (described(environment, tmp_path / name) for name in ("old", "new"))
@@ -72,18 +72,18 @@ def test_another_ptxas_is_another_toolchain(environment: Path, tmp_path: Path) -
 
 
 def test_the_build_that_an_import_finds_counts(environment: Path, tmp_path: Path) -> None:
-    """Of two installed builds of one package, the first on the path is recorded."""
+    """Of two installed builds of a package, the first on the path is recorded."""
     install(environment, "torch", "2.6.0+cu124")
     install(tmp_path / "later", "torch", "2.5.1+cu121")
     (environment / "later.pth").write_text(f"{tmp_path / 'later'}\n")
     assert described(environment).packages["torch"] == "2.6.0+cu124"
 
 
-def test_builds_of_one_version_are_two_toolchains(environment: Path) -> None:
-    """The local part is no matter for a range, and yet it is part of what a toolchain is."""
+def test_two_builds_of_a_version_are_two_toolchains(environment: Path) -> None:
+    """Ranges ignore the local part of a version; the identity of a toolchain does not."""
     install(environment, "torch", "2.6.0+cu124")
-    one = described(environment)
+    with_cuda = described(environment)
     (environment / "torch-2.6.0+cu124.dist-info").rename(environment / "torch-2.6.0+cpu.dist-info")
     file = environment / "torch-2.6.0+cpu.dist-info" / "METADATA"
     file.write_text(file.read_text().replace("+cu124", "+cpu"))
-    assert one.identity != described(environment).identity
+    assert with_cuda.identity != described(environment).identity

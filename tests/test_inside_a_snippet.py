@@ -1,4 +1,4 @@
-"""What a snippet finds around it: an ordinary interpreter, the article's lines, nothing of ours."""
+"""What a snippet finds: an ordinary interpreter, the article's lines, no module of kbtools."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ WORKS = {
     "none-of-our-modules-is-there": """
         import importlib, sys
 
-        for ours in ("child", "zygote", "output", "slots"):
-            assert ours not in sys.modules, ours
+        for name in ("child", "keeper", "sandbox", "zygote", "output", "slots"):
+            assert name not in sys.modules, name
             try:
-                found = importlib.import_module(ours)
+                module = importlib.import_module(name)
             except ModuleNotFoundError:
                 continue
-            raise AssertionError(found)
+            raise AssertionError(module)
         import kbtools.repro
         """,
     "temporary-files-are-its-own": """
@@ -143,11 +143,11 @@ def run(request: pytest.FixtureRequest, new_base: Callable[..., Base]) -> tuple[
     fences += [
         fence("bash control id=bash-works", 'echo "$0" "$LINENO"\nfalse || true'),
         fence("python repro id=r1", "def fails():\n    raise OSError('the failure')\n\nfails()"),
-        fence("python control id=c0", "one = 1\n\ndef two():\n    return one + one"),
-        fence("python control id=c1 after=c0", "three = two() + one"),
+        fence("python control id=c0", "unit = 1\n\ndef two():\n    return unit + unit"),
+        fence("python control id=c1 after=c0", "three = two() + unit"),
         fence("python repro id=r2 after=c1", "raise OSError(f'the failure {three}')"),
         fence('python control id=env env="SEEN=yes"', "import os\nassert os.getenv('SEEN')"),
-        fence("python repro id=crash fails=exit:3", "import os\nprint('said')\nos._exit(3)"),
+        fence("python repro id=crash fails=exit:3", "import os\nprint('printed')\nos._exit(3)"),
     ]
     base.article(*fences)
     done = base.verify(
@@ -176,24 +176,24 @@ def test_it_works_as_in_a_script(run: tuple[Base, Finished], name: str) -> None:
     assert result["verdict"] == "holds", result
 
 
-@pytest.mark.parametrize("who", ["child", "thread", "handler"])
-def test_the_end_is_that_of_an_interpreter(run: tuple[Base, Finished], who: str) -> None:
+@pytest.mark.parametrize("part", ["child", "thread", "handler"])
+def test_the_end_is_that_of_an_interpreter(run: tuple[Base, Finished], part: str) -> None:
     """Before a snippet ends, its processes and threads are waited for and its handlers run."""
     names = {
         "child": "a-process-is-waited-for",
         "thread": "a-thread-is-waited-for",
         "handler": "its-exit-handlers-run",
     }
-    assert output(run[1], names[who]) == f"the {who} has spoken\n"
+    assert output(run[1], names[part]) == f"the {part} has spoken\n"
 
 
 def test_a_traceback_names_the_line_in_the_article(run: tuple[Base, Finished]) -> None:
     """Every frame of a traceback is at the article's path and line, with its source."""
     base, done = run
-    said, line = output(done, "r1"), line_of(base, "raise OSError('the failure')")
-    where = f'File "kb/KB0001-an-article.md", line {line}, in fails\n'
-    assert where + "    raise OSError('the failure')\n" in said
-    assert said.count("File ") == 2, "no frame of the runner"
+    printed, line = output(done, "r1"), line_of(base, "raise OSError('the failure')")
+    place = f'File "kb/KB0001-an-article.md", line {line}, in fails\n'
+    assert place + "    raise OSError('the failure')\n" in printed
+    assert printed.count("File ") == 2, "no frame of the runner"
 
 
 def test_a_continued_snippet_keeps_names_and_lines(run: tuple[Base, Finished]) -> None:
@@ -206,7 +206,7 @@ def test_a_continued_snippet_keeps_names_and_lines(run: tuple[Base, Finished]) -
 
 def test_what_was_printed_outlives_a_crash(run: tuple[Base, Finished]) -> None:
     """A line that was printed is kept though the process never flushed it."""
-    assert output(run[1], "crash") == "said\n"
+    assert output(run[1], "crash") == "printed\n"
 
 
 def test_a_fork_that_reaches_the_end_is_no_pass(run: tuple[Base, Finished]) -> None:
@@ -233,28 +233,28 @@ def test_no_file_is_written_outside(base: Base) -> None:
     """A snippet can change no file but those in its scratch folder, and send no signal outside."""
     skip_unless(base, "files")
     victim = base.root / "victim"
-    victim.write_text("whole", "utf-8")
+    victim.write_text("unchanged", "utf-8")
     for number, attempt in enumerate(
         (f"open({str(victim)!r}, 'w')", f"os.remove({str(victim)!r})", f"os.mkdir('{victim}-2')"), 1
     ):
         base.article(fence("python repro fails=OSError", f"import os\n{attempt}"), number=number)
     assert set(base.verify().verdicts.values()) == {"reproduced"}
-    assert victim.read_text("utf-8") == "whole"
+    assert victim.read_text("utf-8") == "unchanged"
 
 
 def test_no_network_but_the_loopback(base: Base) -> None:
     """A snippet reaches itself over the loopback, and nothing else."""
     skip_unless(base, "network")
-    own = """
+    loopback = """
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         socket.create_connection(server.getsockname(), timeout=5).close()
     """
-    other = "import socket\n\nsocket.create_connection(('192.0.2.1', 80), timeout=5)"
+    outside = "import socket\n\nsocket.create_connection(('192.0.2.1', 80), timeout=5)"
     base.article(
-        fence("python control", own),
-        fence("python repro fails=OSError", other),
+        fence("python control", loopback),
+        fence("python repro fails=OSError", outside),
     )
     done = base.verify()
     assert set(done.verdicts.values()) == {"holds", "reproduced"}
@@ -314,7 +314,7 @@ def test_a_fork_that_inherits_torch(new_base: Callable[..., Base]) -> None:
 
 
 def test_what_it_printed_names_no_folder_of_the_run(base: Base) -> None:
-    """Its own file, the helper's and its folders stand in the evidence under names that stay."""
+    """Evidence names the snippet's file, the helper and its folders the same on every machine."""
     code = """
     import os
     import kbtools.repro
@@ -324,6 +324,6 @@ def test_what_it_printed_names_no_folder_of_the_run(base: Base) -> None:
     base.article(fence("python control", code))
     assert base.verify("--record").code == 0
     [row] = base.rows()
-    file, helper, home, here = row["outcome"]["output"].split()
+    file, helper, home, folder = row["outcome"]["output"].split()
     assert (file, helper) == ("kb/KB0001-an-article.md", "<kbtools>/repro.py")
-    assert home.startswith("<scratch>/") and here.startswith("<scratch>/")
+    assert home.startswith("<scratch>/") and folder.startswith("<scratch>/")

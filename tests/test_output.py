@@ -1,4 +1,4 @@
-"""What is kept of a snippet's output: head and tail, nothing of this machine, no secret."""
+"""What evidence keeps of output: head and tail, nothing of this machine, no secret."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], st
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("text", "expected"),
     [
         ('File "TMP/run1/KB0001-a.py", line 7', 'File "kb/KB0001-a.md", line 7'),
         ("TMP/run1/cache/triton/x.ptx", "<scratch>/cache/triton/x.ptx"),
@@ -41,13 +41,15 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], st
         ("[gpu-17]:0 connects to gpu-17", "[<host>]:0 connects to <host>"),
     ],
 )
-def test_paths_and_host(said: str, kept: str, clean: Callable[[str], str], tmp_path: Path) -> None:
-    """The scratch folder, the environment, the home folder and the host have other names."""
-    assert clean(said) == kept.replace("TMP", str(tmp_path))
+def test_paths_and_host(
+    text: str, expected: str, clean: Callable[[str], str], tmp_path: Path
+) -> None:
+    """The scratch folder, the environment, the home folder and the host are renamed."""
+    assert clean(text) == expected.replace("TMP", str(tmp_path))
 
 
 def test_base_interpreter(clean: Callable[[str], str]) -> None:
-    """The Python that an environment was made of is named, not its folder."""
+    """The folder of the Python that an environment was made of is not kept."""
     base = Path(sys.executable).resolve().parent.parent
     assert clean(f"{base}/lib/python3/threading.py") == "<python>/lib/python3/threading.py"
 
@@ -84,7 +86,7 @@ def test_tokens(secret: str, clean: Callable[[str], str]) -> None:
     ],
 )
 def test_named_secrets(text: str, clean: Callable[[str], str]) -> None:
-    """What is said to be a secret is not kept."""
+    """The value of what is named a secret is not kept."""
     cleaned = clean(text)
     assert "<redacted>" in cleaned
     assert "0123456789" not in cleaned
@@ -108,13 +110,13 @@ def test_ordinary_text_is_kept(text: str, clean: Callable[[str], str]) -> None:
 
 
 def test_host_that_is_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine that is called like a part of other words these are kept."""
+    """If the name of the machine is a word, texts with that word are kept."""
     monkeypatch.setattr(socket, "gethostname", lambda: "main")
     text = 'File "a.py", in __main__: domain'
     assert Redaction(str(tmp_path / "env" / "bin" / "python")).with_paths({})(text) == text
 
 
-def test_short_output_is_whole(tmp_path: Path) -> None:
+def test_short_output_is_kept(tmp_path: Path) -> None:
     """Up to the cap, output is kept byte for byte; bytes that are not UTF-8 are shown in hex."""
     file = tmp_path / "out"
     file.write_bytes("a\r\n错".encode() + b"\xff\x00\x1b[31m")
@@ -130,8 +132,7 @@ def test_long_output_keeps_both_ends(tmp_path: Path) -> None:
     file = tmp_path / "out"
     lines = [f"line {i:05}" for i in range(10_000)]
     file.write_text("\n".join(lines) + "\n")
-    kept = head_and_tail(file, 4096)
-    head, tail = kept.split("\n[... ")
+    head, tail = head_and_tail(file, 4096).split("\n[... ")
     left_out, tail = tail.split(" bytes left out ...]\n")
     assert head.splitlines() == lines[: len(head.splitlines())]
     assert tail.splitlines() == lines[-len(tail.splitlines()) :]
@@ -144,11 +145,11 @@ def test_long_output_without_lines(tmp_path: Path) -> None:
     """A single endless line is cut, too, and no more than the cap is read of it."""
     file = tmp_path / "out"
     file.write_bytes(b"a" * 1000 + b"b" * 100_000 + b"c" * 1000)
-    kept = head_and_tail(file, 400)
-    assert kept.startswith("a" * 100 + "\n[... ")
-    assert kept.endswith(" ...]\n" + "c" * 300)
+    text = head_and_tail(file, 400)
+    assert text.startswith("a" * 100 + "\n[... ")
+    assert text.endswith(" ...]\n" + "c" * 300)
 
 
 def test_no_output(tmp_path: Path) -> None:
-    """A file that is gone has no text."""
-    assert head_and_tail(tmp_path / "gone", 64) == ""
+    """A file that does not exist has no text."""
+    assert head_and_tail(tmp_path / "missing", 64) == ""

@@ -1,4 +1,4 @@
-"""What a stranger's snippet may not do: each attack succeeds without the sandbox, none within."""
+"""The sandbox: each attack succeeds without it, and none succeeds in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bases import KBTOOLS, Base, Finished, fence
 
 PARTS = ("network", "sight", "files", "signals")
 NAMES = [attack.name for attack in ATTACKS]
-ON_ANOTHER_KERNEL = """
+OTHER_KERNEL = """
 import ctypes, os, sys
 
 uid, gid = os.getuid(), os.getgid()
@@ -30,7 +30,7 @@ open("/proc/self/gid_map", "w").write(f"{gid} {gid} 1")
 exec(sys.argv[1])
 os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Makes a kernel that is otherwise, for the program that it then starts."""
+"""Starts a program for which the kernel behaves differently."""
 NO_NAMESPACES = "open('/proc/sys/user/max_user_namespaces', 'w').write('0')"
 MOUNTED_BELOW_PROC = """
 if libc.mount(b"none", b"/", None, 0x44000, None) or libc.mount(
@@ -43,14 +43,14 @@ if libc.mount(b"none", b"/", None, 0x44000, None) or libc.mount(
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """Things outside that a snippet has no business with; name → what it is called there."""
+    """Things that a snippet must not reach; name → path, address or number."""
     with plant(tmp_path_factory.mktemp("outside")) as words:
         yield words
 
 
 @pytest.fixture(scope="module")
 def attacked(new_base: Callable[..., Base], planted: dict[str, Any]) -> Base:
-    """A knowledge base of attacks, each said to end in an OSError, and of what must work."""
+    """A knowledge base of attacks, each a repro that ends in an OSError, and of what must work."""
     base = new_base("timeout = 30")
     base.article(*snippets({**planted, "base": str(base.root)}))
     asks = "import socket\n\nsocket.create_connection(('127.0.0.1', {port}), timeout=5)"
@@ -73,7 +73,7 @@ def refused(attacked: Base) -> list[str]:
 
 @pytest.fixture(scope="module", params=["fork", "spawn"])
 def within(request: pytest.FixtureRequest, attacked: Base, refused: list[str]) -> Finished:
-    """All of them, in the sandbox."""
+    """All of it, in the sandbox."""
     if refused:
         pytest.skip(refused[0])
     return attacked.verify("--isolation", request.param, "--all", "-j", "2", timeout=300)
@@ -87,7 +87,7 @@ def without(attacked: Base) -> Finished:
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=NAMES)
 def test_the_attack_succeeds_without_the_sandbox(attack: Any, without: Finished) -> None:
-    """Each attack is one: with no sandbox it runs to its end."""
+    """Without the sandbox each attack runs to its end: it really is one."""
     verdict = without.result(attack.name)
     if not attack.sure and verdict["verdict"] == "reproduced":
         pytest.skip(f"nothing to attack here: {verdict['reason']}")
@@ -103,14 +103,14 @@ def test_the_attack_fails_within(name: str, within: Finished) -> None:
 
 @pytest.mark.parametrize("name", [*WORKS, "asks"])
 def test_what_works_within(name: str, within: Finished) -> None:
-    """What a snippet needs works in the sandbox; the network, too, where it asks for it."""
+    """What a snippet needs works in the sandbox, and with `net=yes` the network does."""
     result = within.result(f"KB0002/{name}")
     assert result["verdict"] == "holds", result
 
 
 def test_nothing_came_through(within: Finished, planted: dict[str, Any]) -> None:
-    """What was outside is as it was, and the report says nothing of a missing sandbox."""
-    assert Path(planted["victim"]).read_text("utf-8") == "whole"
+    """Nothing outside has changed, and the report says nothing of a missing sandbox."""
+    assert Path(planted["victim"]).read_text("utf-8") == "unchanged"
     assert within.json["unsandboxed"] == "" and "not sandboxed" not in within.out
 
 
@@ -120,9 +120,9 @@ def test_without_it_the_report_says_so(without: Finished) -> None:
     assert without.json["unsandboxed"] == "all of it (--no-sandbox)"
 
 
-def on_another(kernel: str, base: Base, *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs `kbtools` on a kernel that is otherwise."""
-    command = [sys.executable, "-c", ON_ANOTHER_KERNEL, kernel]
+def on_kernel(kernel: str, base: Base, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs `kbtools` on a kernel that behaves differently."""
+    command = [sys.executable, "-c", OTHER_KERNEL, kernel]
     done = subprocess.run(
         [*command, *KBTOOLS, "-C", str(base.root), *words],
         env=base.environment(),
@@ -138,7 +138,7 @@ def on_another(kernel: str, base: Base, *words: str) -> subprocess.CompletedProc
 
 @pytest.fixture
 def small(new_base: Callable[..., Base], planted: dict[str, Any]) -> Base:
-    """A knowledge base that reads the secret, and has a control."""
+    """A knowledge base with a snippet that reads the secret, and a control."""
     base = new_base()
     base.article(
         fence("python repro fails=OSError", f"open({planted['secret']!r}).read()"),
@@ -148,30 +148,30 @@ def small(new_base: Callable[..., Base], planted: dict[str, Any]) -> Base:
 
 
 def test_a_kernel_that_refuses(small: Base, refused: list[str]) -> None:
-    """Where the kernel allows no namespace, files are shut off by Landlock; the rest is told."""
+    """If the kernel allows no namespace, Landlock shuts files off and the report says the rest."""
     if any("files" in line for line in refused):
         pytest.skip(refused[0])
     junit = small.root / "junit.xml"
-    done = on_another(NO_NAMESPACES, small, "verify", "--junit", str(junit))
+    done = on_kernel(NO_NAMESPACES, small, "verify", "--junit", str(junit))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 reproduced, 1 holds" in done.stdout
     assert done.stdout.count("not sandboxed: network (") == 1 and "sight (" in done.stdout
     assert 'name="unsandboxed" value="network (' in junit.read_text("utf-8")
-    listed = on_another(NO_NAMESPACES, small, "env").stdout
+    listed = on_kernel(NO_NAMESPACES, small, "env").stdout
     assert listed.count("NOT sandboxed") == 2
 
 
 def test_something_is_mounted_below_proc(base: Base, refused: list[str]) -> None:
-    """What is mounted below /proc, as binfmt_misc is, is no reason to refuse anything."""
+    """A mount below /proc, as that of binfmt_misc, takes no part of the sandbox away."""
     if refused:
         pytest.skip(refused[0])
-    listed = on_another(MOUNTED_BELOW_PROC, base, "env").stdout
+    listed = on_kernel(MOUNTED_BELOW_PROC, base, "env").stdout
     assert "sandbox, sight" in listed and "NOT sandboxed" not in listed, listed
 
 
 def test_the_sandbox_is_required(small: Base, refused: list[str]) -> None:
-    """With --require-sandbox nothing is run where a part is refused, and the exit code is 2."""
-    done = on_another(NO_NAMESPACES, small, "verify", "--require-sandbox")
+    """With --require-sandbox nothing is run if a part is refused, and the exit code is 2."""
+    done = on_kernel(NO_NAMESPACES, small, "verify", "--require-sandbox")
     assert done.returncode == 2
     assert "--require-sandbox demands: network (" in done.stderr
     assert "reproduced" not in done.stdout and not small.running_after(5)
@@ -180,19 +180,20 @@ def test_the_sandbox_is_required(small: Base, refused: list[str]) -> None:
 
 
 def test_both_options(small: Base) -> None:
-    """No sandbox and a required one are asked for: one of them is a mistake."""
+    """--require-sandbox and --no-sandbox exclude each other."""
     done = small.kbtools("verify", "--require-sandbox", "--no-sandbox")
     assert done.code == 2 and "not both" in done.err
 
 
 def test_the_network_shows_in_review(base: Base) -> None:
-    """`net=yes` is a line in what `check` prints, and no problem; another value is one."""
+    """`check` lists a snippet with `net=yes`, which is no problem; another value is one."""
     base.article(fence("python control id=c1 net=yes", "pass"), fence("python control", "pass"))
     done = base.kbtools("check")
     asks = [line for line in done.out.splitlines() if "asks for the network" in line]
     assert len(asks) == 1 and "KB0001/c1" in asks[0] and "KB008" not in done.out
     base.article(fence("python control net=maybe", "pass"))
-    assert "KB008" in (said := base.kbtools("check").out) and "`net=maybe`" in said
+    listed = base.kbtools("check").out
+    assert "KB008" in listed and "`net=maybe`" in listed
 
 
 @pytest.mark.parametrize(
@@ -206,33 +207,33 @@ def test_the_network_shows_on_the_site(base: Base, info: str, needed: str) -> No
     from kbtools.site.pages.article import needs
 
     base.article(fence(f"python repro {info}", "raise OSError('the failure')"))
-    [one] = load_base(find(base.root)).articles
+    [article] = load_base(find(base.root)).articles
     frame: Any = SimpleNamespace(words=lambda word: word.removeprefix("article.needs-"))
-    assert needs(frame, one.snippets[0]) == needed
+    assert needs(frame, article.snippets[0]) == needed
 
 
-def test_more_can_be_shown(new_base: Callable[..., Base], tmp_path: Path) -> None:
+def test_a_readable_folder(new_base: Callable[..., Base], tmp_path: Path) -> None:
     """A folder that `readable` names can be read, not written to."""
-    (tmp_path / "data").write_text("known", "utf-8")
+    (tmp_path / "data").write_text("readable", "utf-8")
     base = new_base(f'readable = ["{tmp_path}"]')
     base.article(
-        fence("python control", f"assert open('{tmp_path}/data').read() == 'known'"),
+        fence("python control", f"assert open('{tmp_path}/data').read() == 'readable'"),
         fence("python repro fails=OSError", f"open('{tmp_path}/data', 'a')"),
     )
     assert set(base.verify().verdicts.values()) == {"holds", "reproduced"}
 
 
-@pytest.mark.parametrize("where", ["/var/tmp", "/dev/shm"])
+@pytest.mark.parametrize("folder", ["/var/tmp", "/dev/shm"])
 def test_temporary_files_elsewhere(
-    where: str, new_base: Callable[..., Base], planted: dict[str, Any], refused: list[str]
+    folder: str, new_base: Callable[..., Base], planted: dict[str, Any], refused: list[str]
 ) -> None:
     """The sandbox is the same where the temporary folder is not in /tmp."""
     if refused:
         pytest.skip(refused[0])
-    made = new_base()
-    elsewhere = Path(tempfile.mkdtemp(prefix="kbt-", dir=where))
+    root = new_base().root
+    elsewhere = Path(tempfile.mkdtemp(prefix="kbt-", dir=folder))
     try:
-        base = Base(made.root, elsewhere)
+        base = Base(root, elsewhere)
         reads = "import os\n\nopen(os.path.dirname(os.path.dirname(__file__)) + '/zygote.log')"
         base.article(
             fence("python control", WORKS["tmp"]),

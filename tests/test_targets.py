@@ -1,4 +1,4 @@
-"""Compiled for is not ran on."""
+"""The architectures that a snippet compiled for, which is not to say that it ran on them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_what_was_compiled_for_is_evidence(base: Base) -> None:
     assert '"sm_100"' in base.kbtools("matrix", "--json").out
 
 
-def test_a_snippet_that_compiles_nothing_says_nothing(base: Base) -> None:
-    """Without a target there is none in the evidence."""
+def test_a_snippet_that_compiles_nothing(base: Base) -> None:
+    """A snippet that compiled for no architecture has none in its evidence."""
     base.article(fence("python fix id=f1", "assert True"))
     assert base.verify("--record").code == 0
     [row] = base.rows()
@@ -37,7 +37,7 @@ def test_a_snippet_that_compiles_nothing_says_nothing(base: Base) -> None:
 
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
 def test_nvcc_flags_name_the_target(base: Base) -> None:
-    """A program that is only compiled was compiled for what its flags say."""
+    """A program that is only compiled has the architectures that its flags name."""
     flags = "NVCC_APPEND_FLAGS='-gencode arch=compute_90a,code=sm_90a'"
     code = "__global__ void kernel() {}"
     base.article(fence(f'cuda fix id=f1 requires=nvcc env="{flags}"', code))
