@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 EXTRAS := $(if $(filter no,$(TORCH)),site,run,site)
+# run by a toolchain's own interpreter: see [tool.mypy] in pyproject.toml
+ALONE := zygote keeper child sandbox filesystem_view
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
@@ -28,6 +30,7 @@ lint: $(VENV)/.quick ## ruff and mypy
 	ruff check .
 	ruff format --check .
 	mypy
+	mypy $(addprefix -m ,$(ALONE))
 
 quick: $(VENV)/.quick ## the tests of a minute: no torch, no Ray, no browser, no building
 	pytest -q -n 2 -m "not slow" tests

@@ -40,7 +40,7 @@ def through(pool: MachinePool, count: int, jobs: int) -> None:
             pool.engine(environment, EngineRequest(runs=count, jobs=jobs)) as engine,
             ThreadPoolExecutor(jobs) as threads,
         ):
-            run = Run(source=SNIPPET, language="python", shown="kb/an-article.md")
+            run = Run(source=SNIPPET, language="python", display_path="kb/an-article.md")
             started: tuple[int, ...] = ()
             asked = [threads.submit(engine.run, run, 0, lambda _: started) for _ in range(count)]
             ended = {future.result().outcome.status for future in asked}

@@ -1,4 +1,4 @@
-"""Snippets with a fault, and what must come of each."""
+"""Snippets with a fault, and the verdict that each must have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """A snippet with a fault, and what must come of it."""
+    """A snippet with a fault, and the verdict that it must have."""
 
     name: str
     info: str
@@ -236,7 +236,33 @@ FAULTS = (
         """,
     ),
     Fault(
-        "kills-what-watches-over-it",
+        "misstates-its-exception",
+        "fix",
+        "broken",
+        "exit code 1",
+        'import os\n\nos.write(200, b\'{"raised": 5, "message": []}\')\nos._exit(1)',
+    ),
+    Fault(
+        "nests-its-ending-too-deeply",
+        "fix",
+        "broken",
+        "exit code 1",
+        "import os\n\nos.write(200, b'[' * 2999)\nos._exit(1)",
+    ),
+    Fault(
+        "has-an-ending-that-grows-in-json",
+        "fix",
+        "broken",
+        "exit code 1",
+        """
+        import os
+
+        os.write(200, ('{"message": "' + 'é' * 1400 + '"}').encode())
+        os._exit(1)
+        """,
+    ),
+    Fault(
+        "kills-its-keeper",
         "fix",
         "broken",
         "PermissionError",

@@ -1,4 +1,4 @@
-"""Faults that a snippet may have: each is judged right, and the snippets after it run as if alone.
+"""Faults that a snippet may have: each is judged right, and the next snippet runs as if alone.
 
 One article holds them all, each followed by a snippet that looks around for damage.
 """
@@ -61,18 +61,18 @@ def test_what_a_snippet_leaves_is_ended_with_it(base: Base, isolation: str) -> N
     looks = """
     import os, pathlib
 
-    here = os.fsencode(pathlib.Path(__file__).parent.parent)
+    runs = os.fsencode(pathlib.Path(__file__).parent.parent)
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes()
         except OSError:
             continue
-        assert not (b"time.sleep(300)" in command and here in command), command
+        assert not (b"time.sleep(300)" in command and runs in command), command
     """
     leaves = [fault for fault in FAULTS if fault.name.startswith("leaves-")]
     assert len(leaves) == 3
     base.article(
-        *(fence(f"python {one.info} id={one.name}", one.code) for one in leaves),
+        *(fence(f"python {fault.info} id={fault.name}", fault.code) for fault in leaves),
         fence("python control id=looks", looks),
     )
     done = base.verify("-j", "1", "--isolation", isolation)
@@ -88,14 +88,14 @@ def test_long_output_keeps_its_head_and_its_tail(run: tuple[Base, Finished]) -> 
     assert len(output) < 25 * 1024
 
 
-def test_bytes_that_are_not_text_are_shown_as_such(run: tuple[Base, Finished]) -> None:
+def test_bytes_that_are_not_text(run: tuple[Base, Finished]) -> None:
     """Output that is not UTF-8 is kept, each such byte as its number."""
     output = run[1].result("prints-bytes-that-are-not-utf-8")["outcome"]["output"]
     assert output == "caf\\xe9 \\xff\n"
 
 
 def test_many_long_errors_at_once(base: Base) -> None:
-    """Snippets that end at the same moment with long, odd messages are told from each other."""
+    """Snippets that end at the same moment with long, odd messages are not confused."""
     names = [f"r{i}" for i in range(24)]
     code = "raise ValueError('{}' + ('\"\\\\\\n失败' * 2000))"
     fences = [fence(f"python repro fails=ValueError id={n}", code.format(n)) for n in names]

@@ -25,7 +25,7 @@ FORKED = ("plain", "fails", "crash")
 """Those that share their zygote's imports unless `--isolation spawn` is given."""
 
 
-def made_by(row: dict[str, Any]) -> str | None:
+def interpreter_of(row: dict[str, Any]) -> str | None:
     """What its command line says of how the process of a Python snippet was made."""
     command = row["outcome"]["output"].splitlines()[0]
     assert ("zygote.py" in command) != ("child.py" in command), command
@@ -43,14 +43,14 @@ def run(request: pytest.FixtureRequest, new_base: Any) -> tuple[str, Base, Finis
     return request.param, base, done
 
 
-def test_the_outcome_says_how_the_process_was_made(run: tuple[str, Base, Finished]) -> None:
+def test_the_outcome_says_the_isolation(run: tuple[str, Base, Finished]) -> None:
     """What `--json` says of the isolation is what the snippet saw, whatever was asked for."""
     requested, _, done = run
     names = [words.split("id=")[1].split()[0] for words in PYTHON]
     for name in names:
         result = done.result(name)
         expected = requested if name in FORKED else "spawn"
-        assert result["outcome"]["isolation"] == made_by(result) == expected, name
+        assert result["outcome"]["isolation"] == interpreter_of(result) == expected, name
 
 
 def test_evidence_says_the_same(run: tuple[str, Base, Finished]) -> None:
@@ -60,7 +60,7 @@ def test_evidence_says_the_same(run: tuple[str, Base, Finished]) -> None:
     rows = store.read(base.root / "evidence", "KB0001")
     assert len(rows) == len(lines) == len(PYTHON) + 1
     for row, line in zip(rows, lines, strict=True):
-        expected = None if row.snippet == "bash" else made_by(line)
+        expected = None if row.snippet == "bash" else interpreter_of(line)
         assert (row.schema, row.isolation) == (2, expected), row.snippet
         assert line["outcome"].get("isolation") == expected, row.snippet
         assert "isolation" not in line, "it stands in the outcome alone"

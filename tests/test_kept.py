@@ -44,7 +44,10 @@ def repeat(folder: Path) -> subprocess.CompletedProcess[str]:
 def keep(executor: Executor, folder: Path, source: str, **more: Any) -> Path:
     """Runs a snippet and keeps what it leaves, in a folder with a name that a shell must quote."""
     run = Run(
-        source=source, shown=ARTICLE, keep=folder / "it's kept", **{"language": "python", **more}
+        source=source,
+        display_path=ARTICLE,
+        keep=folder / "it's kept",
+        **{"language": "python", **more},
     )
     executor.run(run)
     assert run.keep is not None

@@ -107,7 +107,7 @@ with ray_engine.ray_pool(config.find(Path(sys.argv[1])), sys.argv[2]) as pool:
     engine = pool.engine(environment, EngineRequest(runs=9))
     with engine, ThreadPoolExecutor(9) as threads:
         def ask(gpus, alone):
-            run = Run(source=code, language="python", shown="kb/a.md")
+            run = Run(source=code, language="python", display_path="kb/a.md")
             outcome = engine.run(run, gpus, lambda _: None, alone=alone).outcome
             return gpus, alone, outcome.status, outcome.output.strip()
 
@@ -146,7 +146,7 @@ from kbtools.verification import ray as ray_engine
 from kbtools.verification.machines import MachineLost, EngineRequest
 from kbtools.running import Run
 
-run = Run(source="raise ValueError", language="python", shown="kb/a.md")
+run = Run(source="raise ValueError", language="python", display_path="kb/a.md")
 with ray_engine.ray_pool(config.find(Path(sys.argv[1])), sys.argv[2]) as pool:
     import ray
 

@@ -44,7 +44,7 @@ DOORS = (
 )
 PRINTING = [*(PACKAGE / "cli").glob("*.py"), *(PACKAGE / name for name in DOORS)]
 """May print and exit, and so may what runs in a process of its own."""
-ALONE = ("zygote.py", "child.py", "sandbox.py", "filesystem_view.py", "describe.py")
+ALONE = ("zygote.py", "keeper.py", "child.py", "sandbox.py", "filesystem_view.py", "describe.py")
 PORTABLE = [PACKAGE / "repro.py", *(PACKAGE / "running" / name for name in ALONE)]
 """Run by the toolchain's own interpreter: Python 3.9 or newer with nothing installed."""
 

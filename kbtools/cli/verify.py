@@ -250,7 +250,6 @@ def run_all(verifier: Verifier, given: dict[str, Any]) -> tuple[list[Result], bo
     from contextlib import ExitStack
 
     from kbtools.reports import text
-    from kbtools.running.executor import ZygoteFailed
 
     stream = sys.stderr if reporting.is_stdout_taken(given) else sys.stdout
     results: list[Result] = []
@@ -272,8 +271,6 @@ def run_all(verifier: Verifier, given: dict[str, Any]) -> tuple[list[Result], bo
                     click.echo(line, file=stream)
         except KeyboardInterrupt:
             return results, True
-        except ZygoteFailed as error:
-            raise KbtoolsError(str(error)) from error
     return results, False
 
 

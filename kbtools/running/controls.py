@@ -1,4 +1,4 @@
-"""Known-good programs: when even these fail, it is the machine that is unwell."""
+"""Known-good programs: if one of these fails, the machine is unwell."""
 
 from __future__ import annotations
 
@@ -24,20 +24,26 @@ CUDA = "__global__ void kernel(int *x) { x[threadIdx.x] = 1; }\n"
 
 
 def control_for(language: str, requires: str, gpus: tuple[int, ...]) -> Run:
-    """A program that needs what a snippet of that kind needs, and surely works."""
+    """A known-good program that needs what a snippet needs.
+
+    language, requires: the snippet's, as its fence says; gpus: indices of those that it had.
+    """
     if gpus:
-        return Run(source=GPU, language="python", shown="control", gpus=gpus, spawn=True)
+        return Run(source=GPU, language="python", display_path="control", gpus=gpus, spawn=True)
     if language == "cuda" or requires == "nvcc":
-        return Run(source=CUDA, language="cuda", shown="control", suffix=".cu", compile_only=True)
+        return Run(
+            source=CUDA, language="cuda", display_path="control", suffix=".cu", compile_only=True
+        )
     if language == "bash":
-        return Run(source="true\n", language="bash", shown="control", suffix=".sh")
-    return Run(source=PYTHON, language="python", shown="control", spawn=True)
+        return Run(source="true\n", language="bash", display_path="control", suffix=".sh")
+    return Run(source=PYTHON, language="python", display_path="control", spawn=True)
 
 
 def health_problem(executor: Executor, language: str, requires: str, gpus: tuple[int, ...]) -> str:
-    """Why a red verdict says more of this machine than of the article; empty when it does not.
+    """Why a red verdict may be the fault of this machine; empty if it is well.
 
-    A known-good control that needs what the snippet needed is run.
+    A known-good control is run that needs what the snippet needed: its language, what its fence
+    `requires`, and these GPUs.
     """
     if shutil.disk_usage(executor.folder).free < 64 << 20:
         return "its disk is full"

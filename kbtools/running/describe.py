@@ -16,31 +16,31 @@ import sys
 from importlib import metadata
 
 
-def said(*command: str) -> str:
-    """What a command prints, or nothing where it cannot be run."""
+def output_of(*command: str) -> str:
+    """What a command prints; nothing if it cannot be run or fails."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.decode("utf-8", "replace").strip()
+    return process.stdout.decode("utf-8", "replace").strip()
 
 
 def packages() -> dict[str, str]:
     """Canonical name → version of every installed distribution."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for distribution in metadata.distributions():
         name = distribution.metadata["Name"]
         if name:
-            # the first on the path is the one that an import finds
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
-    return found
+            # of several builds an import finds the first on the path
+            versions.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
+    return versions
 
 
 def gpus() -> tuple[list[dict[str, str]], str | None]:
-    """Every GPU, and the driver's version."""
-    rows = said(
+    """Every GPU, as its name and compute capability, and the driver's version."""
+    rows = output_of(
         "nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"
     )
     cells = [[cell.strip() for cell in row.split(",")] for row in rows.splitlines()]
@@ -49,9 +49,9 @@ def gpus() -> tuple[list[dict[str, str]], str | None]:
 
 
 def release(text: str) -> str | None:
-    """The `13.0.88` or `13.0` in what nvcc and ptxas print of themselves."""
-    found = re.search(r"\bV(\d+\.\d+\.\d+)", text) or re.search(r"release (\d+\.\d+)", text)
-    return found.group(1) if found else None
+    """The `13.0.88` or `13.0` in what nvcc and ptxas print as their version."""
+    match = re.search(r"\bV(\d+\.\d+\.\d+)", text) or re.search(r"release (\d+\.\d+)", text)
+    return match.group(1) if match else None
 
 
 def ptxas() -> dict[str, str] | None:
@@ -66,7 +66,7 @@ def ptxas() -> dict[str, str] | None:
     candidates.append((shutil.which("ptxas") or "", "PATH"))
     for path, source in candidates:
         if path and os.access(path, os.X_OK):
-            version = release(said(path, "--version"))
+            version = release(output_of(path, "--version"))
             if version:
                 return {"version": version, "source": source}
     return None
@@ -75,8 +75,8 @@ def ptxas() -> dict[str, str] | None:
 def main() -> None:
     """Prints the object."""
     cards, driver = gpus()
-    nvcc = release(said("nvcc", "--version"))
-    compiler = said("c++", "--version").splitlines()
+    nvcc = release(output_of("nvcc", "--version"))
+    compiler = output_of("c++", "--version").splitlines()
     json.dump(
         {
             "python": platform.python_version(),

@@ -1,8 +1,8 @@
 """What a snippet sees of the file system: the system, its toolchain and its own folders, no more.
 
-Homes, sockets, disks and other runs are not forbidden there: they do not exist. The view is built
-once for a zygote, in namespaces of its own that two descriptors keep alive, and each snippet
-enters them. Standard library only.
+Homes, sockets, disks and other runs are not forbidden in this view: they do not exist. A zygote
+builds it once, in namespaces that two descriptors keep alive, and each snippet enters it.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import socket
 import stat
 import subprocess
 import sys
-from types import SimpleNamespace
 
 # linux/sched.h, linux/mount.h
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
@@ -27,7 +26,7 @@ MOUNT_SETATTR, PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
 SYSTEM = (
     *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/nix", "/gnu/store"),
     *("/opt/nvidia", "/opt/rocm", "/opt/intel", "/run/opengl-driver", "/etc/resolv.conf"),
-    # of /sys what says which hardware there is; no control groups, no tracing, no firmware
+    # the parts of /sys that describe the hardware; no control groups, no tracing, no firmware
     *("/sys/block", "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices", "/sys/module"),
     "/sys/kernel/mm",
 )
@@ -35,18 +34,32 @@ DEVICES = (
     *("null", "zero", "full", "random", "urandom", "tty"),
     *("nvidia*", "dri", "kfd", "dxg", "infiniband", "gdrdrv"),
 )
-"""Patterns below /dev: above all no disk, which root could read past every permission."""
+"""Patterns below /dev: above all no disk, which root could read whatever its files permit."""
 KERNEL = ("/sys", "/sysrq-trigger", "/irq", "/bus", "/fs", "/acpi", "/scsi")
-"""What below /proc is the kernel's and not of a process; root could write to it."""
+"""Parts of /proc that belong to the kernel and not to a process; root could write to them."""
 TOOLS = ("nvcc", "ptxas", "c++", "g++", "gcc", "cc", "clang", "ninja", "cmake", "bash")
 WIDE = ("/", "/dev", "/home", "/media", "/mnt", "/opt", "/proc", "/run", "/srv", "/sys", "/tmp")
-"""Folders that are never shown whole, though a variable may name them; homes come to these."""
+"""Directories never exposed as a whole, even if PATH or CUDA_HOME names one. Home directories are
+added at run time."""
 IN_MEMORY = {"/tmp": "mode=1777,size=1g", "/dev/shm": "mode=1777"}
-"""Folders that a snippet has its own of, and their options; TMPDIR names one on the disk."""
+"""Folders that each snippet has its own of, in memory; values are mount options."""
+
+HIDDEN = ("/.git", "/.env", "/pip.conf")
+"""What of a folder that is shown is covered: it may hold credentials."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 for name in ("capset", "mount", "prctl", "setns", "syscall", "unshare"):
-    getattr(libc, name, None)  # found once, and not by every fork; macOS has none of most
+    getattr(libc, name, None)  # looked up once, and not in every fork; macOS lacks most
+
+
+class View:
+    """A view that has been built."""
+
+    def __init__(self, user: int, mounts: int, roots: list[str], links: dict[str, str]) -> None:
+        self.user, self.mounts = user, mounts
+        """Descriptors of its namespaces."""
+        self.roots, self.links = roots, links
+        """Paths and links of it that each snippet's own /tmp and /dev/shm would cover."""
 
 
 def checked(result: int) -> int:
@@ -58,9 +71,14 @@ def checked(result: int) -> int:
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
-    """Attaches a file system or, with MS_BIND, a folder or file."""
-    source, target, name = os.fsencode(source), os.fsencode(target), kind and kind.encode()
-    checked(libc.mount(source, target, name, flags, options.encode() or None))
+    """Attaches a file system or, with MS_BIND, a folder or file.
+
+    source: what is attached; target: where; kind: of the file system, None with MS_BIND.
+    options: of the file system, as in `size=1g`.
+    """
+    name = kind.encode() if kind else None
+    paths = os.fsencode(source), os.fsencode(target)
+    checked(libc.mount(*paths, name, flags, options.encode() or None))
 
 
 def below(path: str, folder: str) -> bool:
@@ -71,114 +89,145 @@ def below(path: str, folder: str) -> bool:
 # What is shown
 
 
-def visible(readable: list) -> tuple[list, dict]:
-    """The real paths that are shown, none below another, and links to them: name → real path."""
-    homes = {one.pw_dir for one in pwd.getpwall() if one.pw_uid in (0, os.getuid())}
-    homes |= {one + "/.local" for one in homes}  # beside its programs are data of every kind
-    wide = {os.path.realpath(one) for one in (*WIDE, *homes)}
-    roots, names = set(), set()
-    for name in (*SYSTEM, *of_the_toolchain(), *readable):
+def visible(readable: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The real paths that are shown, none below another, and links to them: name → real path.
+
+    `readable` are absolute paths to show besides those of the system and of the toolchain.
+    """
+    homes = {user.pw_dir for user in pwd.getpwall() if user.pw_uid in (0, os.getuid())}
+    homes |= {home + "/.local" for home in homes}  # it holds data of every kind beside programs
+    wide = {os.path.realpath(path) for path in (*WIDE, *homes)}
+    paths, names = set(), set()
+    for name in (*SYSTEM, *toolchain_folders(), *readable):
         name = os.path.normpath(name)
         real = os.path.realpath(name)
         if not os.path.isabs(name) or not os.path.exists(real):
             continue
-        if any(below(one, real) for one in wide):  # it is one of them, or holds one
+        if any(below(path, real) for path in wide):  # it is one of them, or holds one
             continue
-        roots.add(real)
+        paths.add(real)
         names.add(name)
-    shown = [one for one in sorted(roots) if not any(below(one, r) for r in roots - {one})]
-    links = {}
+    roots = [path for path in sorted(paths) if not any(below(path, p) for p in paths - {path})]
+    links: dict[str, str] = {}
     for name in sorted(names):
         real = os.path.realpath(name)
-        if name != real and not any(below(name, one) for one in (*shown, *links)):
+        if name != real and not any(below(name, path) for path in (*roots, *links)):
             links[name] = real
-    return shown, links
+    return roots, links
 
 
-def of_the_toolchain() -> list:
+def toolchain_folders() -> list[str]:
     """Folders that this interpreter, its modules and the programs on the PATH come from."""
-    found = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]
-    found += [os.path.dirname(os.path.abspath(__file__)), *sys.path]
+    folders = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]
+    folders += [os.path.dirname(os.path.abspath(__file__)), *sys.path]
     for variable in ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"):
-        found += os.environ.get(variable, "").split(os.pathsep)
+        folders += os.environ.get(variable, "").split(os.pathsep)
     compilers = [os.environ.get(name) or "cc" for name in ("CC", "CXX", "CUDAHOSTCXX")]
-    programs = [shutil.which(one) for one in (*TOOLS, *compilers, sys.executable)]
-    for program in filter(None, programs):
-        for name in (os.path.abspath(program), os.path.realpath(program)):
+    programs = [shutil.which(name) for name in (*TOOLS, *compilers, sys.executable)]
+    for program in programs:
+        for name in (os.path.abspath(program), os.path.realpath(program)) if program else ():
             folder = os.path.dirname(name)
             if os.path.basename(folder) == "bin":  # its libraries are beside it
-                found.append(os.path.dirname(folder))
-    return found
+                folders.append(os.path.dirname(folder))
+    return folders
 
 
-def private(folder: str) -> list:
-    """What below a folder only some may read: as root, a snippet could."""
-    found = []
-    for here, folders, files in os.walk(folder):
+def private_paths(folder: str) -> list[str]:
+    """The paths below a folder that not everyone may read: as root, a snippet could."""
+    private = []
+    for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            path = os.path.join(here, name)
+            path = os.path.join(parent, name)
             try:
                 mode = os.lstat(path).st_mode
             except OSError:
                 continue
-            wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-            if mode & wanted != wanted:
-                found.append(path)
+            public = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+            if mode & public != public:
+                private.append(path)
                 if name in folders:
                     folders.remove(name)
-    return found
+    return private
 
 
-def devices() -> list:
+def devices() -> list[str]:
     """The devices that are shown."""
     if os.path.exists("/dev/nvidiactl") and not os.path.exists("/dev/nvidia-uvm"):
         modprobe = shutil.which("nvidia-modprobe")
-        if modprobe:  # CUDA would call it, but within it could make no device
+        if modprobe:  # CUDA would call it, but inside the view it cannot make a device
             subprocess.run([modprobe, "-u", "-c", "0"], check=False)
     return [path for name in DEVICES for path in glob.glob("/dev/" + name)]
 
 
-# How it is made
+# How it is built
 
 
-def prepare(folder: str, readable: list) -> SimpleNamespace:
-    """Builds the view, with this folder to write in; what `join` takes.
+def prepare(folder: str, readable: list[str]) -> View:
+    """Builds the view, with `folder` to write in, in a child that keeps nothing else alive.
 
     Raises:
         OSError: the kernel does not allow it.
     """
     roots, links = visible(readable)
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
+    receiver, sender = socket.socketpair()
+    with receiver, sender:
         pid = os.fork()
         if pid == 0:
             status = 1
             try:
                 build(folder, roots, links)
                 spaces = [os.open("/proc/self/ns/" + name, os.O_RDONLY) for name in ("user", "mnt")]
-                socket.send_fds(theirs, [b"made"], spaces)
+                socket.send_fds(sender, [b"built"], spaces)
                 status = 0
             except BaseException as error:
-                theirs.send(("%s" % error).encode()[:300])
+                sender.send(("%s" % error).encode()[:300])
             finally:
                 os._exit(status)
-        said, spaces, _, _ = socket.recv_fds(ours, 300, 2)
+        message, spaces, _, _ = socket.recv_fds(receiver, 300, 2)
         os.waitpid(pid, 0)
     if not spaces:
-        raise OSError(said.decode("utf-8", "replace"))
-    covered = [one for one in roots if any(below(one, cover) for cover in IN_MEMORY)]
-    linked = {k: v for k, v in links.items() if any(below(k, cover) for cover in IN_MEMORY)}
-    return SimpleNamespace(user=spaces[0], mounts=spaces[1], roots=covered, links=linked)
+        raise OSError(message.decode("utf-8", "replace"))
+    user, mounts = spaces
+    covered_roots = [path for path in roots if is_covered(path)]
+    covered_links = {name: path for name, path in links.items() if is_covered(name)}
+    return View(user, mounts, covered_roots, covered_links)
 
 
-def build(folder: str, roots: list, links: dict) -> None:
-    """Makes the view the root of this process, in namespaces of its own."""
-    secrets = private("/etc")
-    secrets += [one + name for one in roots for name in ("/.git", "/.env", "/pip.conf")]
-    shown = devices()
+def is_covered(path: str) -> bool:
+    """Whether a path lies below a folder that each snippet has its own of."""
+    return any(below(path, folder) for folder in IN_MEMORY)
+
+
+def build(folder: str, roots: list[str], links: dict[str, str]) -> None:
+    """Makes the view the root of this process, in namespaces of its own.
+
+    folder: shown, and the only one that can be written to.
+    roots: real paths that are shown read-only; links: name → one of them, or a path below one.
+
+    The order of the phases matters. What a mount covers can no longer be reached, and what is
+    mounted below a folder after that folder became read-only would not be read-only itself.
+    """
+    hidden = private_paths("/etc") + [path + name for path in roots for name in HIDDEN]
+    device_files = devices()
     new_user(CLONE_NEWNS)
+    begin_root()
+    for path in roots:
+        show(path)
+    hide(hidden)
+    for path in device_files:  # a device can be written to on a read-only mount
+        show(path)
+    for path in (*roots, *device_files):
+        set_attributes(AT_RECURSIVE, "/new" + path, ATTR_RDONLY | ATTR_NOSUID)
+    for path in filter(None, ("/proc", folder)):
+        show(path)
+    protect_kernel_files()
+    link(links)
+    enter_root()
+
+
+def begin_root() -> None:
+    """Moves the old root to /old of a new file system, in which /new is to become the root."""
     mount("none", "/", None, MS_REC | MS_PRIVATE)
-    # the old root becomes /old of a file system of ours, the new one is built in /new
     mount("view", "/tmp", "tmpfs", MS_NOSUID_NODEV)
     os.mkdir("/tmp/old")
     os.mkdir("/tmp/new")
@@ -187,36 +236,6 @@ def build(folder: str, roots: list, links: dict) -> None:
     os.umask(0o022)
     for name in ("dev/shm", "dev/pts", "tmp", "var/tmp", "run", "hidden"):
         os.makedirs("/new/" + name)
-    open("/new/hidden/file", "w").close()
-    os.mkdir("/new/hidden/folder")
-    for path in roots:
-        show(path)
-    for path in secrets:
-        if os.path.lexists("/new" + path) and not os.path.islink("/new" + path):
-            kind = "folder" if os.path.isdir("/new" + path) else "file"
-            mount("/new/hidden/" + kind, "/new" + path, None, MS_BIND)
-    for path in shown:  # read-only: a device can be written to, but not be given another owner
-        show(path)
-    for path in (*roots, *shown):
-        attribute(AT_RECURSIVE, "/new" + path, ATTR_RDONLY | ATTR_NOSUID)
-    for path in filter(None, ("/proc", folder)):
-        show(path)
-    for path in glob.glob("/new/proc/[!0-9]*"):
-        if path.endswith(KERNEL):
-            mount(path, path, None, MS_BIND | MS_REC)  # something may be mounted below, binfmt_misc
-            attribute(AT_RECURSIVE, path, ATTR_RDONLY)
-    for name, real in links.items():
-        os.makedirs(os.path.dirname("/new" + name), exist_ok=True)
-        os.symlink(real, "/new" + name)
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        os.symlink("/proc/self/fd/%d" % number, "/new/dev/" + name)
-    os.symlink("/proc/self/fd", "/new/dev/fd")
-    os.symlink("pts/ptmx", "/new/dev/ptmx")
-    attribute(0, "/new", ATTR_RDONLY)
-    os.chdir("/new")
-    pivot(".", ".")
-    checked(libc.umount2(b".", MNT_DETACH))
-    os.chdir("/")
 
 
 def show(path: str) -> None:
@@ -231,14 +250,56 @@ def show(path: str) -> None:
     mount("/old" + path, target, None, MS_BIND | MS_REC)
 
 
-def attribute(flags: int, path: str, wanted: int) -> None:
+def hide(paths: list[str]) -> None:
+    """Covers files and folders of the new root with an empty file or folder."""
+    open("/new/hidden/file", "w").close()
+    os.mkdir("/new/hidden/folder")
+    for path in paths:
+        if os.path.lexists("/new" + path) and not os.path.islink("/new" + path):
+            kind = "folder" if os.path.isdir("/new" + path) else "file"
+            mount("/new/hidden/" + kind, "/new" + path, None, MS_BIND)
+
+
+def protect_kernel_files() -> None:
+    """Makes the kernel's own part of /proc read-only; the files of processes stay as they are."""
+    for path in glob.glob("/new/proc/[!0-9]*"):
+        if path.endswith(KERNEL):
+            mount(path, path, None, MS_BIND | MS_REC)  # binfmt_misc may be mounted below
+            set_attributes(AT_RECURSIVE, path, ATTR_RDONLY)
+
+
+def link(links: dict[str, str]) -> None:
+    """Makes these links, name → path, and those that programs expect in /dev."""
+    for name, path in links.items():
+        os.makedirs(os.path.dirname("/new" + name), exist_ok=True)
+        os.symlink(path, "/new" + name)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        os.symlink("/proc/self/fd/%d" % number, "/new/dev/" + name)
+    os.symlink("/proc/self/fd", "/new/dev/fd")
+    os.symlink("pts/ptmx", "/new/dev/ptmx")
+
+
+def enter_root() -> None:
+    """Makes /new the root, read-only itself, and lets go of the old one."""
+    set_attributes(0, "/new", ATTR_RDONLY)
+    os.chdir("/new")
+    pivot(".", ".")
+    checked(libc.umount2(b".", MNT_DETACH))
+    os.chdir("/")
+
+
+def set_attributes(flags: int, path: str, attributes: int) -> None:
     """Sets attributes of a mount and keeps those that it has; needs Linux 5.12."""
-    fields = (ctypes.c_uint64 * 4)(wanted, 0, 0, 0)
+    fields = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
     checked(libc.syscall(MOUNT_SETATTR, -100, os.fsencode(path), flags, fields, 32))
 
 
 def pivot(new: str, old: str) -> None:
-    """Makes a mount the root, and puts the old root into a folder."""
+    """Makes a mount the root, and puts the old root into a folder.
+
+    Raises:
+        OSError: the number of the system call is not known for this processor, or it fails.
+    """
     number = PIVOT_ROOT.get(os.uname().machine)
     if number is None:
         raise OSError("no view for the processor %s" % os.uname().machine)
@@ -248,7 +309,7 @@ def pivot(new: str, old: str) -> None:
 
 
 def new_user(spaces: int) -> None:
-    """A user namespace of its own, in which the user is who it was, and more namespaces with it."""
+    """Enters a new user namespace, in which the user keeps its id, and more namespaces with it."""
     uid, gid = os.getuid(), os.getgid()
     checked(libc.unshare(CLONE_NEWUSER | spaces))
     for name, text in (
@@ -263,33 +324,36 @@ def new_user(spaces: int) -> None:
 # How a snippet enters it
 
 
-def join(view: SimpleNamespace) -> None:
+def join(view: View) -> None:
     """Enters the namespaces of the view; the working folder is then `/`."""
     checked(libc.setns(view.user, CLONE_NEWUSER))
     checked(libc.setns(view.mounts, CLONE_NEWNS))
 
 
-def own_folders(view: SimpleNamespace, scratch: str, path: str, shared_tmp: str) -> None:
-    """In a copy of the view's mounts: a /tmp and /dev/shm of its own, and of all runs only its own.
+def attach_own_folders(view: View, scratch: str, modules: str, shared_tmp: str) -> None:
+    """Gives a snippet its own /tmp and /dev/shm, and of all runs only its own folder.
 
-    `path` holds `kbtools.repro`; `shared_tmp` is the temporary folder that the zygote's modules
-    have noted.
+    Called in a copy of the view's mounts.
+
+    scratch: the folder of the run.
+    modules: the folder that holds `kbtools.repro`.
+    shared_tmp: the zygote's temporary folder; it becomes a link to the run's.
     """
-    folder = os.path.dirname(scratch)
-    kept = [scratch, path, *view.roots]
-    handles = [os.open(one, os.O_PATH) for one in kept]
+    runs = os.path.dirname(scratch)
+    paths = [scratch, modules, *view.roots]
+    handles = [os.open(path, os.O_PATH) for path in paths]
     covers = dict(IN_MEMORY)
-    if not any(below(folder, one) for one in covers):
-        covers[folder] = ""
+    if not is_covered(runs):
+        covers[runs] = ""
     for cover, options in covers.items():
         mount("own", cover, "tmpfs", MS_NOSUID_NODEV, options)
-        for one, handle in zip(kept, handles):
-            if below(one, cover):
-                os.makedirs(one)
-                mount("/proc/self/fd/%d" % handle, one, None, MS_BIND | MS_REC)
+        for path, handle in zip(paths, handles):
+            if below(path, cover):
+                os.makedirs(path)
+                mount("/proc/self/fd/%d" % handle, path, None, MS_BIND | MS_REC)
     for handle in handles:
         os.close(handle)
-    for name, real in view.links.items():
+    for name, path in view.links.items():
         os.makedirs(os.path.dirname(name), exist_ok=True)
-        os.symlink(real, name)
+        os.symlink(path, name)
     os.symlink(scratch + "/tmp", shared_tmp)

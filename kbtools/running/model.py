@@ -1,7 +1,8 @@
-"""What is run: the nouns of this package."""
+"""What is run: the noun of this package."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -10,21 +11,28 @@ from kbtools.outcome import Isolation
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One run to be made."""
+    """One run of one snippet, as it is asked for."""
 
     source: str
     """The text of the file."""
     language: str
-    shown: str
+    """`python`, `bash` or `cuda`."""
+    display_path: str
     """What its path is called in output, tracebacks and evidence: the article's."""
     suffix: str = ".py"
+    """Of the file's name."""
     timeout: float = 60.0
+    """Seconds of wall time."""
     env: dict[str, str] = {}
+    """Environment variables of its own."""
     tool: tuple[str, ...] = ()
+    """Words of a command that starts the program, as in `compute-sanitizer --tool memcheck`."""
     compile_only: bool = False
+    """Whether a CUDA program is compiled and not run."""
     spawn: bool = False
     """Asks for a new interpreter instead of a fork of the zygote; `isolation` says what it gets."""
     gpus: tuple[int, ...] = ()
+    """Indices of the GPUs that it may use."""
     network: bool = False
     """Whether it may reach more than its own loopback."""
     keep: Path | None = None
@@ -52,12 +60,26 @@ class Run(msgspec.Struct, frozen=True):
     @property
     def file_name(self) -> str:
         """The name of the snippet's file in the scratch folder."""
-        return Path(self.shown).name.partition(".")[0] + self.suffix
+        return Path(self.display_path).name.partition(".")[0] + self.suffix
 
-    @property
-    def nvcc_flags(self) -> list[str]:
-        """Compile a CUDA program that is to be run for the GPU there is, unless `env` names one."""
+    def commands(self, python: str, file: str, program: str) -> list[list[str]]:
+        """What runs it by hand, one command after another.
+
+        python: the toolchain's interpreter; file: the snippet's; program: what nvcc is to make.
+        """
+        if self.language == "python":
+            return [[*self.tool, python, file]]
+        if self.language == "bash":
+            return [["bash", "-euo", "pipefail", file]]
+        if self.compile_only:
+            return [["nvcc", "-c", file, "-o", program]]
         flags = self.env.get("NVCC_APPEND_FLAGS", "") + self.env.get("NVCC_PREPEND_FLAGS", "")
-        names_architecture = "arch" in flags or "-gen" in flags
-        native = self.gpus and not self.compile_only and not names_architecture
-        return ["-arch=native"] if native else []
+        # compiled for the GPU that there is, unless `env` names an architecture
+        native = self.gpus and "arch" not in flags and "-gen" not in flags
+        compile_it = ["nvcc", *(["-arch=native"] if native else []), file, "-o", program]
+        return [compile_it, [*self.tool, program]]
+
+
+def architectures(flags: str) -> list[str]:
+    """The architectures that flags of nvcc name, as in `sm_90a`."""
+    return re.findall(r"(?:arch|code)=(sm_\w+)", flags)

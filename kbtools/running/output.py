@@ -1,4 +1,4 @@
-"""What is kept of a snippet's output: head and tail, and no path of this machine."""
+"""What evidence keeps of a snippet's output: head and tail, and no path of this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECRET = re.compile(
 def head_and_tail(file: Path, cap: int) -> str:
     r"""The text of a file, the middle left out where it is longer than `cap` bytes.
 
-    Bytes that are not UTF-8 become `\xNN`; a file that is gone has no text.
+    Bytes that are not UTF-8 become `\xNN`. A file that cannot be read has no text.
     """
     try:
         size = file.stat().st_size
@@ -31,7 +31,7 @@ def head_and_tail(file: Path, cap: int) -> str:
     except OSError:
         return ""
     left_out = f"\n[... {size - len(head) - len(tail)} bytes left out ...]\n"
-    # cut at whole lines, where there are any, so that no half word is mistaken for one
+    # cut between lines if there are any: half a word could be mistaken for another
     head = head[: head.rfind(b"\n")] if b"\n" in head else head
     tail = tail[tail.find(b"\n") + 1 :] if b"\n" in tail[:-1] else tail
     texts = (part.decode("utf-8", "backslashreplace") for part in (head, tail))
@@ -39,33 +39,34 @@ def head_and_tail(file: Path, cap: int) -> str:
 
 
 class Redaction:
-    """Takes out of a text what names this machine and what looks like a secret."""
+    """Removes from a text what names this machine and what looks like a secret."""
 
     def __init__(self, python: str) -> None:
         prefix = Path(python).parent.parent
         home = str(Path.home())
         self._paths = {
-            # what installed packages print: the environment's own prefix, resolved or not
+            # installed packages print the environment's own prefix, resolved or not
             str(prefix): "<env>",
             str(prefix.resolve()): "<env>",
             str(Path(os.path.realpath(python)).parent.parent): "<python>",
             home: "~",
-            # its frames stand below a snippet's in a stack that a library prints whole
+            # a library that prints the complete stack prints these frames below a snippet's
             str(Path(__file__).parent.parent): "<kbtools>",
         }
-        # only a name that is no word: a machine may be called `cuda`
+        # a name that is a word stays: a machine may be called `cuda`
         host = socket.gethostname()
-        telling = len(host) > 3 and not host.isalpha()
-        self._host = re.compile(rf"\b{re.escape(host)}\b") if telling else None
+        is_distinct = len(host) > 3 and not host.isalpha()
+        self._host = re.compile(rf"\b{re.escape(host)}\b") if is_distinct else None
 
-        # the longest first: one may lie below another
+        # the longest first: a path may lie below another
         ordered = sorted((p for p in self._paths if len(p) > 1), key=len, reverse=True)
         self._pattern = re.compile("|".join(re.escape(p) + r"(?![\w-])" for p in ordered))
 
     def with_paths(self, paths: dict[str, str]) -> Callable[[str], str]:
-        """A function that cleans a text, these paths included: each of them stands before others.
+        """A function that cleans a text, and replaces these paths first: path → what to write.
 
-        They are of one run, and replaced as they are: a pattern for each run costs more than it.
+        The paths of one run are searched as plain text: to compile a pattern for each run would
+        take longer than the search.
         """
         ordered = sorted((p for p in paths if len(p) > 1), key=len, reverse=True)
 
@@ -74,9 +75,9 @@ class Redaction:
                 return text
             for path in ordered:
                 if path in text:
-                    shown = paths[path].replace("\\", r"\\")
-                    text = re.sub(re.escape(path) + r"(?![\w-])", shown, text)
-            text = self._pattern.sub(lambda found: self._paths[found[0]], text)
+                    replacement = paths[path].replace("\\", r"\\")
+                    text = re.sub(re.escape(path) + r"(?![\w-])", replacement, text)
+            text = self._pattern.sub(lambda match: self._paths[match[0]], text)
             text = SECRET.sub("<redacted>", text)
             return self._host.sub("<host>", text) if self._host else text
 

@@ -1,7 +1,7 @@
-"""Takes from the process that calls it what a snippet has no business with. Standard library only.
+"""Shuts the process that calls it in, as a snippet's has to be. Standard library only.
 
-docs/sandbox.md says what is shut out, by what, and what is not. What the kernel refuses is left as
-it was, and `trial` says so; what it allowed then is demanded of every snippet.
+docs/sandbox.md says what a snippet cannot reach, and why. `trial` finds out which parts of the
+sandbox the kernel allows; `enter` leaves out the other parts, and fails if an allowed one fails.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ import os
 import socket
 import struct
 import sys
-from types import SimpleNamespace
 
 import filesystem_view
 from filesystem_view import CLONE_NEWNS, MS_BIND, MS_NOSUID, MS_NOSUID_NODEV, checked, libc, mount
 
+TYPE_CHECKING = False  # see zygote.py
+if TYPE_CHECKING:
+    from kbtools.running.protocol import Request, SandboxParts
+
+PARTS = ("network", "sight", "files", "signals")
+"""Of the sandbox: `sight` is what there is to be seen, `files` is changing them."""
 # linux/sched.h
 CLONE_NEWIPC, CLONE_NEWNET = 0x08000000, 0x40000000
 # linux/sockios.h, linux/if.h
@@ -37,60 +42,70 @@ MACHINE = os.uname().machine
 MACHINES = {"x86_64": (0xC000003E, 41, 248), "aarch64": (0xC00000B7, 198, 217)}
 IO_URING_SETUP, EAFNOSUPPORT, ENOSYS = 425, 97, 38
 FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Others, vsock above all, know no network namespace."""
+"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Network namespaces do not shut in most other families,
+above all vsock."""
 
 
-def enter(request: dict, shared: SimpleNamespace) -> None:
-    """Shuts this single-threaded process in, as far as `trial` found that the kernel lets it.
+class Shared:
+    """What all snippets of a zygote share of the sandbox."""
+
+    def __init__(self) -> None:
+        self.view: filesystem_view.View | None = None
+        self.why_no_view = ""
+        self.allowed: SandboxParts = {}
+        # if there is no view, these are all that Landlock lets a snippet read, or write
+        self.readable: list[str] = []
+        self.devices: list[str] = []
+
+
+def enter(request: Request, shared: Shared) -> None:
+    """Shuts this single-threaded process in with the parts of the sandbox that `trial` allowed.
 
     Raises:
-        OSError: it does not let it any more.
+        OSError: the kernel does not allow a part any more.
     """
-    allowed, scratch, path = shared.allowed, request["scratch"], request["path"]
-    own, readable = [scratch, process_files(allowed)], None
+    allowed, scratch, modules = shared.allowed, request["scratch"], request["modules"]
+    writable, readable = [scratch, process_files(allowed)], None
     alone = allowed["network"] is True and not request["network"]
-    if allowed["sight"] is True:
+    if shared.view and allowed["sight"] is True:
         isolate(shared.view)
-        filesystem_view.own_folders(shared.view, scratch, path, request["shared_tmp"])
+        filesystem_view.attach_own_folders(shared.view, scratch, modules, request["shared_tmp"])
         mount("pts", "/dev/pts", "devpts", MS_NOSUID, "newinstance,ptmxmode=0666,mode=620")
-        own += ["/tmp", "/dev"]
+        writable += ["/tmp", "/dev"]
     else:
-        own += [request["shared_tmp"], *shared.devices]
+        writable += [request["shared_tmp"], *shared.devices]
         if allowed["network"] is True:
             isolate(None)
             mount(scratch + "/tmp", request["shared_tmp"], None, MS_BIND)
-            if not filesystem_view.below(scratch, "/dev/shm"):  # what is left there goes with it
+            if not filesystem_view.below(scratch, "/dev/shm"):  # so that it ends with the run
                 mount("shm", "/dev/shm", "tmpfs", MS_NOSUID_NODEV)
-        readable = [path, "/proc", *shared.readable]
+        readable = [modules, "/proc", *shared.readable]
     if alone:
         no_network()
     if sys.platform == "linux":
         give_up_powers()
     if allowed["files"] is True:
-        landlock(own, readable)
+        landlock(writable, readable)
     if allowed["network"] is True:
         refuse_calls()
 
 
-def process_files(allowed: dict) -> str:
-    """What of /proc may be written to.
+def process_files(allowed: SandboxParts) -> str:
+    """The part of /proc that may be written to.
 
-    CUDA names the threads of its process there: where only the first process of a snippet may,
-    it ends with error 304 in every other one. What is the kernel's stays read-only.
+    CUDA writes the names of its threads there. If only the first process of a snippet may write,
+    CUDA ends with error 304 in its other processes. The kernel's own files stay read-only.
     """
     kernel_is_safe = allowed["sight"] is True or not os.access("/proc/sys/kernel/panic", os.W_OK)
     return "/proc" if kernel_is_safe else "/proc/self"
 
 
-def trial(shared: SimpleNamespace) -> dict:
-    """What of the sandbox this kernel allows, or why not: tried on this process, which is spent.
-
-    `network`, `files` (changing them), `sight` (of what is others'), `signals`.
-    """
-    found: dict = {}
+def trial(shared: Shared) -> SandboxParts:
+    """Which parts of the sandbox this kernel allows: tried on this process, which must then end."""
+    allowed: SandboxParts = {}
 
     def network() -> None:
-        if found["sight"] is not True:
+        if allowed["sight"] is not True:
             isolate(None)
         no_network()
         give_up_powers()
@@ -98,7 +113,7 @@ def trial(shared: SimpleNamespace) -> dict:
 
     def sight() -> None:
         if not shared.view:
-            raise OSError(shared.why)
+            raise OSError(shared.why_no_view)
         isolate(shared.view)
 
     for name, attempt in (
@@ -109,17 +124,17 @@ def trial(shared: SimpleNamespace) -> dict:
     ):
         try:
             attempt()
-            found[name] = True
+            allowed[name] = True
         except (OSError, AttributeError) as error:  # macOS has no such functions
-            found[name] = str(error)
-    return {name: found[name] for name in ("network", "sight", "files", "signals")}
+            allowed[name] = str(error)
+    return {name: allowed[name] for name in PARTS}
 
 
-def isolate(prepared: SimpleNamespace | None) -> None:
-    """Mounts and System V shared memory of its own, in the view if there is one."""
+def isolate(view: filesystem_view.View | None) -> None:
+    """Gives this process mounts and System V shared memory of its own, in the view if given."""
     spaces = CLONE_NEWNS | CLONE_NEWIPC
-    if prepared:
-        filesystem_view.join(prepared)
+    if view:
+        filesystem_view.join(view)
         checked(libc.unshare(spaces))
     else:
         filesystem_view.new_user(spaces)
@@ -127,7 +142,7 @@ def isolate(prepared: SimpleNamespace | None) -> None:
 
 
 def no_network() -> None:
-    """A network with nothing but a loopback."""
+    """Gives this process a network with nothing but a loopback."""
     checked(libc.unshare(CLONE_NEWNET))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loopback:
         request = struct.pack("16sh14x", b"lo", 0)
@@ -136,25 +151,32 @@ def no_network() -> None:
 
 
 def give_up_powers() -> None:
-    """No capability, and none to be had from any program."""
+    """Drops all capabilities; no program that is run can give one back."""
     checked(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     checked(libc.capset(CAPSET_HEADER, b"\0" * 24))
 
 
 def refuse_calls() -> None:
-    """Refuses sockets and keyrings that namespaces do not shut in, and io_uring, a way around."""
+    """Refuses sockets and keyrings that namespaces do not shut in, and io_uring.
+
+    io_uring would make these calls without passing the filter.
+    """
     if not FILTER:
         raise OSError("no filter for the processor %s" % MACHINE)
-    checked(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, WHOLE_FILTER, 0, 0))
+    checked(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, PROGRAM, 0, 0))
 
 
 def filter_of(mark: int, number_of_socket: int, first_of_keys: int) -> bytes:
-    """The program that the kernel runs at every system call."""
+    """The program that the kernel runs at every system call.
+
+    mark: what the kernel calls this processor; number_of_socket: of the call `socket`;
+    first_of_keys: the first of the three calls for keyrings.
+    """
     load, equal, at_least, end = 0x20, 0x15, 0x35, 0x06
     allow, refuse = 0x7FFF0000, 0x00050000
-    lines = [
+    lines: list[tuple[int, str, str, int]] = [
         (load, "", "", 4),
-        (equal, "", "no call", mark),  # another instruction set numbers its calls otherwise
+        (equal, "", "no call", mark),  # another instruction set has other numbers for calls
         (load, "", "", 0),
         (at_least, "no call", "", 0x40000000),  # x32
         (equal, "no call", "", IO_URING_SETUP),
@@ -166,8 +188,8 @@ def filter_of(mark: int, number_of_socket: int, first_of_keys: int) -> bytes:
     ends = {"no family": refuse | EAFNOSUPPORT, "no call": refuse | ENOSYS, "allowed": allow}
     places = {name: len(lines) + i for i, name in enumerate(ends)}
 
-    def ahead(here: int, name: str) -> int:
-        return places[name] - here - 1 if name else 0
+    def ahead(line: int, name: str) -> int:
+        return places[name] - line - 1 if name else 0
 
     program = [(o, ahead(i, yes), ahead(i, no), k) for i, (o, yes, no, k) in enumerate(lines)]
     program += [(end, 0, 0, value) for value in ends.values()]
@@ -175,23 +197,32 @@ def filter_of(mark: int, number_of_socket: int, first_of_keys: int) -> bytes:
 
 
 FILTER = filter_of(*MACHINES[MACHINE]) if MACHINE in MACHINES else b""
-# made here: a fork that touches the machinery of ctypes first pays for it
-HELD = ctypes.create_string_buffer(FILTER, len(FILTER))
-WHOLE_FILTER = struct.pack("HxxxxxxP", len(FILTER) // 8, ctypes.addressof(HELD))
+# made at import: the first use of ctypes' machinery would cost every fork time
+BUFFER = ctypes.create_string_buffer(FILTER, len(FILTER))
+PROGRAM = struct.pack("HxxxxxxP", len(FILTER) // 8, ctypes.addressof(BUFFER))
 
 
 def scoped() -> None:
-    """Whether Landlock keeps signals inside."""
+    """Asks whether Landlock keeps signals inside.
+
+    Raises:
+        OSError: it does not, or there is no Landlock.
+    """
     abi = checked(libc.syscall(CREATE_RULESET, None, 0, 1))
     if abi < 6:
         raise OSError("Landlock ABI %d here, 6 needed (Linux 6.12)" % abi)
 
 
-def landlock(writable: list, readable: list | None = None) -> None:
-    """Refuses every change of a file that is not one of these or below one.
+def landlock(writable: list[str], readable: list[str] | None = None) -> None:
+    """Restricts this process and all that it starts, for good.
 
-    And, where `readable` is given, every look into one that is in neither list. From ABI 6 on
-    (Linux 6.12), also signals and abstract sockets to a process that is not below this one.
+    writable: the files and folders that may be changed; what lies below a folder, too.
+    readable: those that may be read besides; None: every file may be read.
+
+    From ABI 6 on (Linux 6.12), signals and abstract sockets reach no process outside, either.
+
+    Raises:
+        OSError: the kernel has no Landlock.
     """
     abi = checked(libc.syscall(CREATE_RULESET, None, 0, 1))
     write = WRITE | (REFER if abi >= 2 else 0) | (TRUNCATE if abi >= 3 else 0)
@@ -213,7 +244,7 @@ def landlock(writable: list, readable: list | None = None) -> None:
 
 
 def allow(ruleset: int, path: str, rights: int) -> None:
-    """Adds a path, if there is such a one, and all below it to a ruleset."""
+    """Adds a path and all below it to a ruleset; nothing if the path does not exist."""
     try:
         descriptor = os.open(path, os.O_PATH)
     except FileNotFoundError:

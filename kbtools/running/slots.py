@@ -1,4 +1,4 @@
-"""GPUs as slots: small snippets share one, one that fills it or asks for several is alone."""
+"""GPUs as slots. Small snippets share a GPU; one that fills it or needs several is alone on it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ class Slots:
     def take(self, count: int, *, alone: bool = False) -> Iterator[tuple[int, ...]]:
         """Waits for `count` GPUs and holds them; their indices.
 
-        One GPU is shared with other snippets that ask for one, unless `alone`; several never are.
+        A single GPU is shared with other snippets that ask for one, unless `alone`. Several GPUs
+        are held alone.
 
         Raises:
             ValueError: the machine has fewer.
         """
         if count > len(self._free):
-            raise ValueError(f"{count} GPUs asked for, {len(self._free)} here")
+            raise ValueError(f"{count} GPUs are needed, this machine has {len(self._free)}")
         places = 1 if count == 1 and not alone else self._share
         with self._changed:
             while len(chosen := self._emptiest(count, places)) < count:
@@ -41,5 +42,5 @@ class Slots:
                 self._changed.notify_all()
 
     def _emptiest(self, count: int, places: int) -> tuple[int, ...]:
-        able = [gpu for gpu, free in enumerate(self._free) if free >= places]
-        return tuple(sorted(able, key=lambda gpu: -self._free[gpu])[:count])
+        candidates = [gpu for gpu, free in enumerate(self._free) if free >= places]
+        return tuple(sorted(candidates, key=lambda gpu: -self._free[gpu])[:count])

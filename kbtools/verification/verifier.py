@@ -219,7 +219,7 @@ class Verifier:
         return Run(
             source=snippet.source,
             language=snippet.language,
-            shown=snippet.place.path,
+            display_path=snippet.place.path,
             suffix=SUFFIX[snippet.language],
             timeout=self.limit(snippet),
             env=snippet.env,
@@ -307,5 +307,5 @@ def worth_preloading(config: Config, tasks: Iterable[Task]) -> tuple[str, ...]:
     return tuple(
         module
         for module, when in config.run.preload.items()
-        if module.partition(".")[0] in packages and re.search(when, text)
+        if re.split("[.:]", module)[0] in packages and re.search(when, text)
     )
