@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 
+from packaging.ranges import VersionRange
+from packaging.specifiers import Specifier, SpecifierSet
 from packaging.version import Version
 
 from kbtools.articles.model import ABSENT, Article, Problem, Role
@@ -41,46 +43,52 @@ def kb103_version_range(page: Page, article: Article, config: Config) -> Iterato
                 yield page.problem(line, f"`{name}`: {error}", 'write it as ">=2.2,<3.0"')
 
 
-def kb104_prerelease_gap(page: Page, article: Article, config: Config) -> Iterator[Problem]:
-    """A range that begins at a pre-release may not end before the release itself.
+def kb104_version_gap(page: Page, article: Article, config: Config) -> Iterator[Problem]:
+    """A range holds some version, and two ranges that meet leave out none between them.
 
-    By PEP 440, `<2.8.0` leaves out the pre-releases of 2.8.0. So `>=2.8.0.dev20250401,<2.8.0` holds
-    nothing at all, though it looks like "the nightlies of April". Name the last pre-release:
-    `>=2.8.0.dev20250401,<2.8.0.dev20250501`. In the same way two alternatives of one package that
-    meet at a release, `<3.0` and `>=3.0`, leave its pre-releases to neither.
+    `>=2.8,<2.7` holds nothing. Nor does `>=2.8.0.dev20250401,<2.8.0`, though it looks like "the
+    nightlies of April": by PEP 440, `<2.8.0` leaves out the pre-releases of 2.8.0. Name the last
+    pre-release: `>=2.8.0.dev20250401,<2.8.0.dev20250501`. In the same way two alternatives of one
+    package that meet at a release, `<3.0` and `>=3.0`, leave its pre-releases to neither.
     """
-    ends: dict[tuple[str, Version], int] = {}
-    begins: dict[tuple[str, Version], int] = {}
+    clauses: dict[str, list[tuple[Specifier, int]]] = {}
+    covered: dict[str, VersionRange] = {}
     for i, alternative in enumerate(article.matter.affected):
         for name, text in alternative.items():
             line = page.line_of(f"affected[{i}].{name}")
             try:
-                clauses = list(parse_range(text))
+                versions = parse_range(text)
             except ValueError:
-                continue
-            bounds = [(c.operator, Version(c.version.removesuffix(".*"))) for c in clauses]
-            for operator, bound in bounds:
-                if operator == "<" and not bound.is_prerelease:
-                    ends[name, bound] = line
-                    if any(
-                        low.is_prerelease and Version(low.base_version) == bound
-                        for sign, low in bounds
-                        if sign in (">", ">=")
-                    ):
-                        yield page.problem(
-                            line,
-                            f"`{text}` holds no version: <{bound} leaves out its pre-releases",
-                            f"name the first fixed pre-release: <{bound}.dev…",
-                        )
-                elif operator == ">=" and not bound.is_prerelease:
-                    begins[name, bound] = line
-    for (name, bound), line in ends.items():
-        if (name, bound) in begins:
-            yield page.problem(
-                line,
-                f"the pre-releases of {name} {bound} are in neither of two alternatives",
-                "join the two into one range",
+                continue  # KB103 says so
+            if versions.is_unsatisfiable():
+                yield page.problem(line, *_holds_nothing(text, versions))
+            clauses.setdefault(name, []).extend((clause, line) for clause in versions)
+            covered[name] = covered.get(name, VersionRange.empty()).union(versions.to_range())
+    for name, bounds in clauses.items():
+        begins = {Version(clause.version) for clause, _ in bounds if clause.operator == ">="}
+        for clause, line in bounds:
+            if clause.operator == "<" and (release := Version(clause.version)) in begins:
+                below, above = SpecifierSet(f"<{release}"), SpecifierSet(f">={release}")
+                between = below.to_range().union(above.to_range()).complement()
+                if not between.is_empty and between.is_disjoint(covered[name]):
+                    yield page.problem(
+                        line,
+                        f"the pre-releases of {name} {release} are in neither of two alternatives",
+                        "join the two into one range",
+                    )
+
+
+def _holds_nothing(text: str, versions: SpecifierSet) -> tuple[str, str]:
+    """What is wrong with a range that holds no version, and the next step."""
+    bounds = [(clause, Version(clause.version.removesuffix(".*"))) for clause in versions]
+    releases = {Version(bound.base_version) for _, bound in bounds if bound.is_prerelease}
+    for clause, bound in bounds:
+        if clause.operator == "<" and bound in releases:
+            return (
+                f"`{text}` holds no version: <{bound} leaves out its pre-releases",
+                f"name the first fixed pre-release: <{bound}.dev…",
             )
+    return f"`{text}` holds no version", 'put the lower bound first, as in ">=2.2,<3.0"'
 
 
 def kb105_upstream_reference(page: Page, article: Article, config: Config) -> Iterator[Problem]:
