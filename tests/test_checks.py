@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import re
 import subprocess
@@ -118,14 +119,21 @@ def test_one_file(tmp_path: Path) -> None:
     assert text.endswith("1 file checked, 1 problem\n")
 
 
-def test_not_utf8(tmp_path: Path) -> None:
-    """A file that is not UTF-8 is named, and the exit code is 2."""
-    config = lay_out("sound", tmp_path)
-    (config.articles / "KB0002-latin.md").write_bytes("---\ntitle: café\n".encode("latin-1"))
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8], ids=["", "with a byte order mark"])
+def test_not_utf8(mark: bytes, tmp_path: Path) -> None:
+    """A byte that is not UTF-8 is a problem on its line; the other files are checked."""
+    config = lay_out("several-files", tmp_path)
+    article = (
+        (config.articles / "KB0002-no-repro.md").read_text("utf-8").replace("KB0002", "KB0009")
+    )
+    content = mark + article.replace("title:", "title: café #").encode("latin-1")
+    (config.articles / "KB0009-latin.md").write_bytes(content)
     code, text = check(tmp_path)
-    assert code == 2
-    assert "KB0002-latin.md" in text
-    assert "utf-8" in text.lower()
+    assert code == 1
+    assert "KB0009-latin.md:3: KB001 the byte 0xE9 is not UTF-8\n" in text
+    assert "help: save the file as UTF-8" in text
+    expected = (PROBLEMS / "several-files.expected").read_text("utf-8").rpartition("\n\n")[0]
+    assert expected in text
 
 
 def test_missing_file(tmp_path: Path) -> None:

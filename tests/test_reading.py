@@ -8,8 +8,8 @@ import pytest
 
 from kbtools.articles.decoding import decode_snippets, parse_affected
 from kbtools.articles.model import Snippet
-from kbtools.articles.parsing import Fence, Page, parse_page, read_page
-from kbtools.config import Config, KbtoolsError, decode
+from kbtools.articles.parsing import Fence, Page, UnreadableArticle, parse_page, read_page
+from kbtools.config import Config, decode
 
 CONFIG: Config = decode('[knowledge-base]\nname = "a"\nprefix = "KB"\n', Path())
 HEAD = "---\nid: KB0001\n---\n"
@@ -22,14 +22,14 @@ def page(text: str) -> Page:
 
 def fence(text: str) -> Fence:
     """The only fence of a text."""
-    [found] = page(text).fences
-    return found
+    [fence] = page(text).fences
+    return fence
 
 
 def snippet(text: str) -> Snippet:
     """The only snippet of a text."""
-    [found] = decode_snippets(page(text), "KB0001")
-    return found
+    [snippet] = decode_snippets(page(text), "KB0001")
+    return snippet
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def snippet(text: str) -> Snippet:
 def test_fence_is_a_snippet(text: str, line: int) -> None:
     """Wherever a fence stands, its code is without the marks around it, and its line is right."""
     assert fence(text).closed
-    found = snippet(text)
-    assert (found.code, found.place.line) == ("a = 1\nb = 2\n", line)
-    assert found.source.split("\n")[line - 1 :] == ["a = 1", "b = 2", ""]
+    joined = snippet(text)
+    assert (joined.code, joined.place.line) == ("a = 1\nb = 2\n", line)
+    assert joined.source.split("\n")[line - 1 :] == ["a = 1", "b = 2", ""]
 
 
 @pytest.mark.parametrize(
@@ -149,17 +149,17 @@ def test_ids() -> None:
     """A snippet without an id is named for its role and its number among those of the role."""
     infos = ("python repro", "bash fix", "python repro id=x", "python repro")
     text = "".join(f"```{info}\n```\n" for info in infos)
-    assert [one.name for one in decode_snippets(page(text), "KB0001")] == [
+    assert [snippet.name for snippet in decode_snippets(page(text), "KB0001")] == [
         *("KB0001/repro1", "KB0001/fix1", "KB0001/x", "KB0001/repro3")
     ]
 
 
 def test_gpus() -> None:
     """`requires` says how many GPUs a snippet gets."""
-    wanted = {"cpu": 0, "compile": 0, "nvcc": 0, "gpu": 1, "gpus:1": 1, "gpus:2": 2, "gpus:8": 8}
+    count = {"cpu": 0, "compile": 0, "nvcc": 0, "gpu": 1, "gpus:1": 1, "gpus:2": 2, "gpus:8": 8}
     text = "```python repro requires={}\n```\n"
-    assert {word: snippet(text.format(word)).gpus for word in wanted} == wanted
-    alone = {word for word in wanted if snippet(text.format(word)).alone}
+    assert {word: snippet(text.format(word)).gpus for word in count} == count
+    alone = {word for word in count if snippet(text.format(word)).alone}
     assert alone == {"gpus:1", "gpus:2", "gpus:8"}, "with `gpu` it may have to share"
 
 
@@ -185,7 +185,7 @@ c = b
 def test_after() -> None:
     """A snippet that continues others is one file with them, every line at its own number."""
     _, _, last = decode_snippets(page(AFTER), "KB0001")
-    assert [one.id for one in last.before] == ["r0", "f1"]
+    assert [part.id for part in last.before] == ["r0", "f1"]
     lines = last.source.splitlines()
     assert {i: line for i, line in enumerate(lines, 1) if line} == {
         7: "a = 1",
@@ -251,21 +251,30 @@ def test_digest_of_what_continues() -> None:
 def test_only_newlines_end_a_line() -> None:
     """A form feed or a Unicode line separator within a string is code, and moves no line."""
     code = 'text = "a\x0cb\u2028c\x85d"\nassert len(text) == 7\n'
-    found = snippet(f"```python fix\n{code}```\n")
-    assert found.source == "\n" * 4 + code
+    parsed = snippet(f"```python fix\n{code}```\n")
+    assert parsed.source == "\n" * 4 + code
 
 
 def test_bytes_of_a_file(tmp_path: Path) -> None:
-    """A byte order mark and CRLF are no part of the text; what is not UTF-8 cannot be read."""
+    """A byte order mark and CRLF are no part of the text; what is not UTF-8 breaks the page."""
     file = tmp_path / "KB0001-a.md"
     file.write_bytes(b"\xef\xbb\xbf---\r\nid: KB0001\r\n---\r\n\r\n```python repro\r\nx\r\n```\r\n")
-    found = read_page(file, CONFIG)
-    assert found.matter == {"id": "KB0001"}
-    assert found.broken == ()
-    assert [(one.line, one.code) for one in found.fences] == [(5, "x\n")]
+    page = read_page(file, CONFIG)
+    assert page.matter == {"id": "KB0001"}
+    assert page.broken == ()
+    assert [(fence.line, fence.code) for fence in page.fences] == [(5, "x\n")]
     file.write_bytes(b"---\nid: \xff\n---\n")
-    with pytest.raises(KbtoolsError, match=r"KB0001-a\.md.*utf-8"):
-        read_page(file, CONFIG)
+    page = read_page(file, CONFIG)
+    assert page.matter == {}
+    assert [(invalid.line, invalid.why) for invalid in page.broken] == [
+        (2, "the byte 0xFF is not UTF-8")
+    ]
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """What the system cannot read is named."""
+    with pytest.raises(UnreadableArticle, match=r"KB0404-gone\.md.*No such file"):
+        read_page(tmp_path / "KB0404-gone.md", CONFIG)
 
 
 MATTER = """\
@@ -285,8 +294,8 @@ signatures:
 
 def test_lines_of_keys() -> None:
     """The line of every key is known, nested ones and those of flow style too."""
-    found = parse_page(MATTER, "kb/KB0001-a.md", CONFIG)
-    wanted = {
+    page = parse_page(MATTER, "kb/KB0001-a.md", CONFIG)
+    lines = {
         "id": 3,
         "signatures": 4,
         "signatures[0].literal": 6,
@@ -299,7 +308,7 @@ def test_lines_of_keys() -> None:
         "absent": 1,
         "absent[0].too": 1,
     }
-    assert {key: found.line_of(key) for key in wanted} == wanted
+    assert {key: page.line_of(key) for key in lines} == lines
 
 
 @pytest.mark.parametrize(
@@ -318,22 +327,22 @@ def test_lines_of_keys() -> None:
 )
 def test_front_matter_that_is_none(matter: str, line: int) -> None:
     """Front matter that cannot be a mapping of keys to values is broken, and says on which line."""
-    found = parse_page(f"---\n{matter}\n---\n", "kb/KB0001-a.md", CONFIG)
-    assert found.broken
-    assert found.broken[0].line == line
+    page = parse_page(f"---\n{matter}\n---\n", "kb/KB0001-a.md", CONFIG)
+    assert page.broken
+    assert page.broken[0].line == line
 
 
 def test_headings() -> None:
     """A section is a heading of level two, of either style, outside lists, quotes and fences."""
     text = "## One ##\n\nTwo\n---\n\n# no\n\n### no\n\n> ## no\n\n- ## no\n\n```\n## no\n```\n"
-    assert [(one.text, one.line) for one in page(text).headings] == [("One", 4), ("Two", 6)]
+    assert [(h.text, h.line) for h in page(text).headings] == [("One", 4), ("Two", 6)]
 
 
-def test_what_must_not_be_there() -> None:
+def test_absent_distributions() -> None:
     """Conditions joined by `;`: ranges, and what must not be there."""
-    said = "torch>=2.7,<2.8; nvidia-cuda-runtime-cu12 absent ; python ~= 3.11"
-    wanted = {"torch": ">=2.7,<2.8", "nvidia-cuda-runtime-cu12": "absent", "python": "~= 3.11"}
-    assert parse_affected(said) == (wanted,)
-    for wrong in ("torchabsent", "torch", "absent", "torch absent 2"):
+    text = "torch>=2.7,<2.8; nvidia-cuda-runtime-cu12 absent ; python ~= 3.11"
+    conditions = {"torch": ">=2.7,<2.8", "nvidia-cuda-runtime-cu12": "absent", "python": "~= 3.11"}
+    assert parse_affected(text) == (conditions,)
+    for invalid in ("torchabsent", "torch", "absent", "torch absent 2"):
         with pytest.raises(ValueError, match="is not a name and a version"):
-            parse_affected(wrong)
+            parse_affected(invalid)

@@ -12,6 +12,7 @@ from functools import cache
 
 import msgspec
 
+from kbtools.articles.front_matter import InvalidValue
 from kbtools.articles.model import (
     ABSENT,
     ALWAYS,
@@ -24,7 +25,7 @@ from kbtools.articles.model import (
     Snippet,
     Translation,
 )
-from kbtools.articles.parsing import ROLES, Fence, InvalidValue, Page
+from kbtools.articles.parsing import ROLES, Fence, Page
 
 
 @cache
@@ -117,7 +118,7 @@ def parse_affected(text: str) -> Affected:
         if not found:
             raise ValueError(f"`{part.strip()}` is not a name and a version specifier")
         if found[1] in conditions:
-            raise ValueError(f"`{found[1]}` is there twice: join the two with a comma")
+            raise ValueError(f"`{found[1]}` is given twice: join the two with a comma")
         conditions[found[1]] = (found[2] or found[3]).strip()
     return (conditions,)
 

@@ -1,4 +1,4 @@
-"""Markdown → Page: a file taken apart. The only user of markdown-it-py and of YAML."""
+"""Markdown → Page: the parts of a file, not yet judged. The only user of markdown-it-py."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import typing
 from pathlib import Path
 
 import msgspec
-import yaml
 from markdown_it import MarkdownIt
 
+from kbtools.articles.front_matter import InvalidValue, parse_front_matter
 from kbtools.articles.model import LANGUAGES, Keys, Place, Problem, Role
 from kbtools.config import Config, KbtoolsError
 
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 QUOTED = re.compile(r"""["'\\]|[^ -~]""")
 """In what follows a fence: what makes it more than words between blanks."""
 ROLES = tuple(str(role) for role in Role)
@@ -25,14 +24,6 @@ KEYS = Keys.__struct_fields__
 # same fences.
 _blocks = MarkdownIt("commonmark")
 _blocks.core.ruler.enableOnly(["normalize", "block"])
-
-
-class InvalidValue(msgspec.Struct, frozen=True):
-    """A value that its type refuses: the key, why, and the line."""
-
-    key: str
-    why: str
-    line: int
 
 
 class Fence(msgspec.Struct, frozen=True):
@@ -129,17 +120,32 @@ class Page(msgspec.Struct, frozen=True):
         return Path(self.path).name.count(".") > 1
 
 
+class UnreadableArticle(KbtoolsError):
+    """The file of an article cannot be opened or read."""
+
+
 def read_page(path: Path, config: Config) -> Page:
-    """Takes a file apart.
+    """Parses a file of `kb/`.
+
+    A byte that is not UTF-8 breaks the page (KB001), and no other one.
 
     Raises:
-        KbtoolsError: it is not there, or it is not UTF-8.
+        UnreadableArticle: the system cannot read it.
     """
     try:
-        text = path.read_text("utf-8-sig")  # a byte order mark is no part of the text
-    except (OSError, UnicodeDecodeError) as error:
-        raise KbtoolsError(f"{path}: {error}") from error
-    return parse_page(text, _relative_path(path, config.root), config)
+        content = path.read_bytes()
+    except OSError as error:
+        raise UnreadableArticle(f"{path}: {error}") from error
+    name = _relative_path(path, config.root)
+    try:
+        return parse_page(content.decode("utf-8-sig"), name, config)  # without a byte order mark
+    except UnicodeDecodeError as error:
+        page = parse_page(content.decode("utf-8-sig", "replace"), name, config)
+        before, byte = error.object[: error.start], error.object[error.start]
+        why = f"the byte 0x{byte:02X} is not UTF-8"
+        invalid = InvalidValue("", why, before.count(b"\n") + 1, "save the file as UTF-8")
+        # what the front matter says is not to be relied on, so the page has none
+        return msgspec.structs.replace(page, matter={}, broken=(invalid, *page.broken))
 
 
 def _relative_path(path: Path, root: Path) -> str:
@@ -153,18 +159,23 @@ def _relative_path(path: Path, root: Path) -> str:
 
 
 def parse_page(text: str, path: str, config: Config) -> Page:
-    """Takes the text of a file apart; `path` is what its places will say."""
+    """Parses the text of a file of `kb/`.
+
+    `path` is what the places of its problems will say, and tells the language: `….zh.md`. `config`
+    has the language of a file without one.
+    """
     lines = tuple(text.replace("\r\n", "\n").removesuffix("\n").split("\n"))
-    matter, matter_lines, broken, end = _front_matter(lines)
+    matter = parse_front_matter(lines)
+    end = matter.length
     tokens = _blocks.parse("\n".join(("",) * end + lines[end:]) + "\n")
     suffixes = Path(path).suffixes
     return Page(
         path=path,
         language=suffixes[0][1:] if len(suffixes) > 1 else config.knowledge_base.languages[0],
         lines=lines,
-        matter=matter,
-        matter_lines=matter_lines,
-        broken=broken,
+        matter=matter.values,
+        matter_lines=matter.lines,
+        broken=matter.broken,
         fences=tuple(_fence(t) for t in tokens if t.type == "fence"),
         headings=tuple(
             Heading(tokens[i + 1].content, token.map[0] + 1)
@@ -174,62 +185,6 @@ def parse_page(text: str, path: str, config: Config) -> Page:
         opening=end,
         body="\n".join(lines[end:]).strip() + "\n",
     )
-
-
-def _front_matter(
-    lines: tuple[str, ...],
-) -> tuple[dict[str, object], dict[str, int], tuple[InvalidValue, ...], int]:
-    """The mapping, the line of each key, what is broken, and how many lines it takes."""
-    if lines[0].rstrip() != "---":
-        why = "the file does not begin with front matter (a line `---`)"
-        return {}, {}, (InvalidValue("", why, 1),), 0
-    end = next((i for i, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
-    if end is None:
-        return {}, {}, (InvalidValue("", "the front matter is never closed with `---`", 1),), 1
-    text = "\n" + "\n".join(lines[1:end])
-    places: dict[str, int] = {}
-    broken: list[InvalidValue] = []
-    try:
-        loader = Loader(text)
-        node = loader.get_single_node()  # read once, for its places and for its values
-        _walk(node, "", places, broken)
-        value = loader.construct_document(node) if node else None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # ValueError: a day such as 2026-02-30; RecursionError: an alias of what it stands in
-        return {}, places, (_not_yaml(error, text),), end + 1
-    if not isinstance(value, dict):
-        broken.append(InvalidValue("", "the front matter is not a mapping of keys to values", 1))
-        value = {}
-    return {str(key): item for key, item in value.items()}, places, tuple(broken), end + 1
-
-
-def _not_yaml(error: Exception, text: str) -> InvalidValue:
-    mark = getattr(error, "problem_mark", None)
-    if mark:
-        return InvalidValue("", f"not YAML: {getattr(error, 'problem', error)}", mark.line + 1)
-    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
-    if found:
-        why = f"not YAML: the character U+{ord(found[0]):04X}"
-        return InvalidValue("", why, text.count("\n", 0, found.start()) + 1)
-    return InvalidValue("", f"not YAML: {error}", 1)
-
-
-def _walk(
-    node: yaml.Node | None, at: str, places: dict[str, int], broken: list[InvalidValue]
-) -> None:
-    """Notes the line of every key, and every key that is there twice."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            name = f"{at}.{key.value}".lstrip(".")
-            line = key.start_mark.line + 1
-            if name in places:
-                broken.append(InvalidValue(name, f"`{key.value}` is there twice", line))
-            places[name] = line
-            _walk(value, name, places, broken)
-    elif isinstance(node, yaml.SequenceNode):
-        for i, item in enumerate(node.value):
-            places[f"{at}[{i}]"] = item.start_mark.line + 1
-            _walk(item, f"{at}[{i}]", places, broken)
 
 
 def _fence(token: typing.Any) -> Fence:

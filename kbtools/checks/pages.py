@@ -18,6 +18,7 @@ from kbtools.articles.decoding import (
     parse_environment,
     snippet_id,
 )
+from kbtools.articles.front_matter import InvalidValue
 from kbtools.articles.model import (
     ABSENT,
     LANGUAGES,
@@ -30,7 +31,7 @@ from kbtools.articles.model import (
     Translation,
     Upstream,
 )
-from kbtools.articles.parsing import KEYS, ROLES, Fence, InvalidValue, Page
+from kbtools.articles.parsing import KEYS, ROLES, Fence, Page
 from kbtools.checks.model import fatal
 from kbtools.config import Config
 from kbtools.toolchains.affected import parse_range
@@ -44,11 +45,11 @@ NESTED = {
 }
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The next step for a word that is not among the known ones."""
-    known = tuple(known)
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`?" if close else f"known are: {', '.join(known)}"
+def nearest(word: str, words: Iterable[str]) -> str:
+    """The next step for a word that is not among these words."""
+    words = tuple(words)
+    close = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    return f"did you mean `{close[0]}`?" if close else f"write one of: {', '.join(words)}"
 
 
 REFERENCE = "owner/repo#123 or owner/repo@1a2b3c4"
@@ -57,8 +58,23 @@ SHAPES = {
     "since": "a day, as in 2026-01-31",
     "basis": "stated or inferred",
     "follows": "12 hexadecimal digits between double quotes; without them, check says which",
+    "components": "a list, as in [triton, pytorch]",
+    "signatures": 'a list of mappings, as in - literal: "it fails"',
+    "affected": 'a list of mappings, as in - {torch: ">=2.7,<2.8"}',
+    "upstream": "a list of mappings, as in - {report: owner/repo#123}",
+    "confusable": "a list of ids, as in [KB0002]",
+    "retired": "a mapping, as in {since: 2026-01-31, replaced_by: KB0002}",
+    "exempt": "a list of mappings, as in - {rule: KB102, because: there is no fix}",
 }
 """What a value of the front matter looks like, where its type does not say it."""
+
+YAML_WORDS = {
+    "Object missing required field": "it lacks",
+    "`array`": "a list",
+    "`object`": "a mapping",
+    " | null": "",
+}
+"""Words of the decoder, which speaks of JSON → words of who writes YAML."""
 
 FENCE_SHAPES = {
     "id": "a lower-case word, as in r1",
@@ -70,31 +86,35 @@ FENCE_SHAPES = {
 """The same of a fence's keys."""
 
 
-def _why(one: InvalidValue) -> str:
-    if "matching regex" in one.why:
+def _why(invalid: InvalidValue) -> str:
+    if "matching regex" in invalid.why:
         return "not of the right form"
-    why = one.why.replace("Object missing required field", "it lacks").replace(" | null", "")
+    why = invalid.why
+    for word, replacement in YAML_WORDS.items():
+        why = why.replace(word, replacement)
     return why[0].lower() + why[1:]
 
 
-def _remedy(one: InvalidValue, shapes: dict[str, str]) -> str:
-    name = one.key.rpartition(".")[2]
+def _remedy(invalid: InvalidValue, shapes: dict[str, str]) -> str:
+    name = invalid.key.rpartition(".")[2]
     if name in shapes:
         return f"write {shapes[name]}"
-    if one.why.startswith("Expected `str") and one.why.endswith(("`int`", "`float`")):
+    key, index, _ = name.partition("[")
+    if index and key in shapes and "array" not in invalid.why:
+        return f"write {shapes[key]}"
+    if invalid.why.startswith("Expected `str") and invalid.why.endswith(("`int`", "`float`")):
         return "put it between double quotes"
-    return f"correct the value of `{one.key}`"
+    return f"correct the value of `{invalid.key}`"
 
 
 @fatal
 def kb001_unreadable_front_matter(page: Page, config: Config) -> Iterator[Problem]:
-    """An article begins with a block of YAML between two lines `---`.
+    """An article is UTF-8 and begins with a block of YAML between two lines `---`.
 
-    It is a mapping, and no key stands in it twice: of two, YAML would silently keep the last.
+    It is a mapping, and no key is given twice: of two, YAML would silently keep the last.
     """
-    for wrong in page.broken:
-        step = "keep one of them" if wrong.key else "see the front matter of any other article"
-        yield page.problem(wrong.line, wrong.why, step)
+    for invalid in page.broken:
+        yield page.problem(invalid.line, invalid.why, invalid.step)
 
 
 @fatal
@@ -106,19 +126,19 @@ def kb002_malformed_id(page: Page, config: Config) -> Iterator[Problem]:
     """
     languages = config.knowledge_base.languages
     if page.translates and page.language not in languages:
-        message = f"`{page.language}`, between the dots of the file's name, is no language"
+        message = f"unknown language `{page.language}` between the dots of the file's name"
         yield page.problem(1, message, nearest(page.language, languages))
-    found = page.matter.get("id")
-    if page.broken or not isinstance(found, str):
+    identifier = page.matter.get("id")
+    if page.broken or not isinstance(identifier, str):
         return
-    wanted = f"an id looks like {config.article_id(2)}"
-    if not config.id_pattern.fullmatch(found):
-        yield page.problem(page.line_of("id"), f"`{found}` is not an id", wanted)
+    if not config.id_pattern.fullmatch(identifier):
+        step = f"an id looks like {config.article_id(2)}"
+        yield page.problem(page.line_of("id"), f"`{identifier}` is not an id", step)
         return
     name = Path(page.path).name
-    if not name.startswith((f"{found}-", f"{found}.")):
-        message = f"the id is {found}, but the file is {name}"
-        yield page.problem(page.line_of("id"), message, f"name the file {found}-….md")
+    if not name.startswith((f"{identifier}-", f"{identifier}.")):
+        message = f"the id is {identifier}, but the file is {name}"
+        yield page.problem(page.line_of("id"), message, f"name the file {identifier}-….md")
 
 
 @fatal
@@ -126,9 +146,9 @@ def kb003_unknown_key(page: Page, config: Config) -> Iterator[Problem]:
     """The front matter has only keys that mean something; a misspelt one would be ignored."""
     form = Translation if page.translates else FrontMatter
     for key in page.matter:
-        known = field_types(form)
-        if key not in known:
-            hint = nearest(key, known)
+        keys = field_types(form)
+        if key not in keys:
+            hint = nearest(key, keys)
             if page.translates and key in field_types(FrontMatter):
                 hint = "a translation has id, title, summary, follows; the rest is the original's"
             yield page.problem(page.line_of(key), f"unknown key `{key}`", hint)
@@ -168,20 +188,21 @@ def kb005_wrong_value(page: Page, config: Config) -> Iterator[Problem]:
 
     The words are those of `kbtools.toml`, in the table `[article]`.
     """
-    values, wrong = decode_front_matter(page)
-    for one in wrong:
-        yield page.problem(one.line, f"`{one.key}`: {_why(one)}", _remedy(one, SHAPES))
+    values, invalid_values = decode_front_matter(page)
+    for invalid in invalid_values:
+        message = f"`{invalid.key}`: {_why(invalid)}"
+        yield page.problem(invalid.line, message, _remedy(invalid, SHAPES))
     words = {"stage": config.article.stages, "severity": config.article.severities}
-    for key, known in words.items():
+    for key, allowed in words.items():
         word = values.get(key)
-        if word is not None and word not in known:
-            message = f"`{word}` is no {key}"
-            yield page.problem(page.line_of(key), message, nearest(str(word), known))
+        if word is not None and word not in allowed:
+            message = f"unknown {key} `{word}`"
+            yield page.problem(page.line_of(key), message, nearest(str(word), allowed))
     for i, word in enumerate(typing.cast("tuple[str, ...]", values.get("components", ()))):
-        known = config.article.components
-        if known and word not in known:
+        allowed = config.article.components
+        if allowed and word not in allowed:
             line = page.line_of(f"components[{i}]")
-            yield page.problem(line, f"`{word}` is no component", nearest(word, known))
+            yield page.problem(line, f"unknown component `{word}`", nearest(word, allowed))
 
 
 @fatal
@@ -191,24 +212,23 @@ def kb006_section(page: Page, config: Config) -> Iterator[Problem]:
     A reader knows where to look; and a page without a cause or without a fix is not an article.
     """
     form = config.article
-    found = [heading.text for heading in page.headings]
     if page.translates:  # headings are translated with the prose; their number is not
         return
-    for wanted in form.sections:
-        if wanted not in found:
-            message = f"the section `## {wanted}` is missing"
-            yield page.problem(len(page.lines), message, f"add a heading `## {wanted}`")
-    known = (*form.sections, *form.optional_sections)
+    headings = [heading.text for heading in page.headings]
+    for section in form.sections:
+        if section not in headings:
+            message = f"the section `## {section}` is missing"
+            yield page.problem(len(page.lines), message, f"add a heading `## {section}`")
+    allowed = (*form.sections, *form.optional_sections)
     for i, heading in enumerate(page.headings):
-        if heading.text not in known:
+        if heading.text not in allowed:
             message = f"unknown section `{heading.text}`"
-            yield page.problem(heading.line, message, nearest(heading.text, known))
-        elif heading.text in found[:i]:
-            yield page.problem(
-                heading.line, f"the section `{heading.text}` is there twice", "join the two"
-            )
-    order = [text for text in dict.fromkeys(found) if text in form.sections]
-    if order != [text for text in form.sections if text in found]:
+            yield page.problem(heading.line, message, nearest(heading.text, allowed))
+        elif heading.text in headings[:i]:
+            message = f"the section `{heading.text}` is given twice"
+            yield page.problem(heading.line, message, "join the two")
+    order = [text for text in dict.fromkeys(headings) if text in form.sections]
+    if order != [text for text in form.sections if text in headings]:
         line = page.headings[0].line if page.headings else 1
         yield page.problem(
             line, "the sections are out of order", f"the order is: {', '.join(form.sections)}"
@@ -223,12 +243,11 @@ def kb007_unclosed_fence(page: Page, config: Config) -> Iterator[Problem]:
     fences is longer than they are: four backticks around three.
     """
     for fence in page.fences:
-        inside = re.compile(rf"\s*{re.escape(fence.markup)}[`~]*\s*[^\s`~][^`]*")
-        taken = [n for n, line in enumerate(fence.code.split("\n"), 1) if inside.fullmatch(line)]
-        if taken:
-            message = (
-                f"this fence is not closed before the next one, on line {fence.line + taken[0]}"
-            )
+        opening = re.compile(rf"\s*{re.escape(fence.markup)}[`~]*\s*[^\s`~][^`]*")
+        code = enumerate(fence.code.split("\n"), fence.line + 1)
+        next_fence = next((line for line, text in code if opening.fullmatch(text)), None)
+        if next_fence is not None:
+            message = f"this fence is not closed before the next one, on line {next_fence}"
             step = "close it; or, to show a fence in a fence, make this one longer"
             yield page.problem(fence.line, message, step)
         if not fence.closed:
@@ -249,10 +268,10 @@ def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
         if not fence.runs:
             continue
         yield from _words(page, fence)
-        keys, wrong = decode_fence_keys(fence)
-        for one in wrong:
-            message = f"`{one.key}={fence.keys[one.key]}`: {_why(one)}"
-            yield page.problem(fence.line, message, _remedy(one, FENCE_SHAPES))
+        keys, invalid_values = decode_fence_keys(fence)
+        for invalid in invalid_values:
+            message = f"`{invalid.key}={fence.keys[invalid.key]}`: {_why(invalid)}"
+            yield page.problem(fence.line, message, _remedy(invalid, FENCE_SHAPES))
         if keys.after and keys.after not in ids:
             message = f"`after={keys.after}`: no snippet above has that id"
             yield page.problem(fence.line, message, nearest(keys.after, sorted(ids)))
@@ -261,7 +280,7 @@ def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
             yield page.problem(fence.line, message, "both are one file, so of one language")
         identifier = snippet_id(fence, keys, counts)
         if identifier in ids:
-            message = f"a snippet `{identifier}` is already there"
+            message = f"a snippet above has the id `{identifier}`, too"
             yield page.problem(fence.line, message, "give each snippet an id of its own")
         ids.setdefault(identifier, fence.language)
         yield from _values(page, fence.line, keys)
@@ -292,17 +311,17 @@ def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
 
 def _words(page: Page, fence: Fence) -> Iterator[Problem]:
     if fence.language not in LANGUAGES:
-        message = f"`{fence.language}` is no language that is run"
+        message = f"unknown language `{fence.language}` of a snippet"
         yield page.problem(fence.line, message, nearest(fence.language, LANGUAGES))
     if fence.role is None:
         yield page.problem(
             fence.line, "the fence has keys, but no role", f"roles are: {', '.join(ROLES)}"
         )
     elif fence.role not in ROLES:
-        message = f"`{fence.role}` is no role"
+        message = f"unknown role `{fence.role}`"
         yield page.problem(fence.line, message, nearest(fence.role, ROLES))
     for key in fence.keys:
         if key not in KEYS:
             yield page.problem(fence.line, f"unknown key `{key}`", nearest(key, KEYS))
         if sum(word.partition("=")[0] == key for word in fence.words) > 1:
-            yield page.problem(fence.line, f"`{key}` is there twice", "keep one of them")
+            yield page.problem(fence.line, f"`{key}` is given twice", "keep one of them")
