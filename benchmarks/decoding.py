@@ -95,8 +95,8 @@ LIBRARIES = {
 TIMED = """
 import json, sys, timeit
 articles = json.load(sys.stdin)
-found = [decode(raw) for raw in articles]
-assert [one.signatures[0].literal for one in found] == \\
+decoded = [decode(raw) for raw in articles]
+assert [article.signatures[0].literal for article in decoded] == \\
     [raw["signatures"][0]["literal"] for raw in articles]
 try:
     decode({**articles[0], "upstream": [{"report": "no reference"}]})
@@ -122,35 +122,35 @@ def program(library: str) -> str:
 def fresh(code: str, stdin: str = "") -> tuple[float, str]:
     """Seconds that a fresh interpreter takes with this code, and what it prints."""
     started = time.perf_counter()
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], input=stdin, capture_output=True, text=True, check=False
     )
     seconds = time.perf_counter() - started
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return seconds, done.stdout
+    if process.returncode:
+        raise SystemExit(process.stderr)
+    return seconds, process.stdout
 
 
 def decoding(articles: list[dict[str, object]]) -> None:
     """Prints a row for each library: import and definition of the forms, decoding of an article."""
-    here = [name for name in LIBRARIES if importlib.util.find_spec(name)]
-    for name in LIBRARIES.keys() - set(here):
+    libraries = [name for name in LIBRARIES if importlib.util.find_spec(name)]
+    for name in LIBRARIES.keys() - set(libraries):
         print(f"{name} is not installed, and left out")
-    given = json.dumps(articles, default=str)
-    started: dict[str, list[float]] = {name: [] for name in here}
-    decoded: dict[str, list[float]] = {name: [] for name in here}
+    encoded = json.dumps(articles, default=str)
+    started: dict[str, list[float]] = {name: [] for name in libraries}
+    decoded: dict[str, list[float]] = {name: [] for name in libraries}
     nothing = []
     for _ in range(ROUNDS):
         nothing.append(fresh(START)[0])
-        for name in here:
+        for name in libraries:
             started[name].append(fresh(program(name))[0])
-            decoded[name].append(float(fresh(program(name) + TIMED, given)[1]))
+            decoded[name].append(float(fresh(program(name) + TIMED, encoded)[1]))
     bare = statistics.median(nothing)
     starts = {name: statistics.median(times) - bare for name, times in started.items()}
     decodes = {name: statistics.median(times) for name, times in decoded.items()}
     print(f"{'library':<10} {'start':>9} {'ratio':>6} {'decode':>10} {'ratio':>6}")
-    for name in here:
-        ratios = starts[name] / starts[here[0]], decodes[name] / decodes[here[0]]
+    for name in libraries:
+        ratios = starts[name] / starts[libraries[0]], decodes[name] / decodes[libraries[0]]
         print(
             f"{name:<10} {starts[name] * 1e3:6.0f} ms {ratios[0]:6.1f} "
             f"{decodes[name] * 1e6:7.1f} µs {ratios[1]:6.1f}"
@@ -158,31 +158,31 @@ def decoding(articles: list[dict[str, object]]) -> None:
 
 
 def in_turn(*works: Callable[[], object]) -> list[float]:
-    """Median seconds of each."""
+    """Median seconds of each of these functions, which take turns."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
-        for work, taken in zip(works, times, strict=True):
+        for work, seconds in zip(works, times, strict=True):
             started = time.perf_counter()
             for _ in range(20):
                 work()
-            taken.append((time.perf_counter() - started) / 20)
-    return [statistics.median(taken) for taken in times]
+            seconds.append((time.perf_counter() - started) / 20)
+    return [statistics.median(seconds) for seconds in times]
 
 
 def parsing(bodies: list[str], matters: list[str]) -> None:
     """Prints what Markdown costs with all rules and with those of blocks, and YAML beside it."""
-    whole, blocks = MarkdownIt("commonmark"), MarkdownIt("commonmark")
+    all_rules, blocks = MarkdownIt("commonmark"), MarkdownIt("commonmark")
     blocks.core.ruler.enableOnly(["normalize", "block"])
     for body in bodies:
         fences = [
-            [(token.info, token.content, token.map) for token in one.parse(body) if token.info]
-            for one in (whole, blocks)
+            [(token.info, token.content, token.map) for token in parser.parse(body) if token.info]
+            for parser in (all_rules, blocks)
         ]
         if fences[0] != fences[1]:
             raise SystemExit("block rules alone find other fences")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     slow, fast, plain = in_turn(
-        lambda: [whole.parse(body) for body in bodies],
+        lambda: [all_rules.parse(body) for body in bodies],
         lambda: [blocks.parse(body) for body in bodies],
         lambda: [yaml.load(text, Loader=loader) for text in matters],
     )
@@ -199,7 +199,7 @@ def main() -> None:
     files = sorted(parser.parse_args().folder.glob("KB????-*.md"))
     texts = [file.read_text("utf-8") for file in files if file.name.count(".") == 1]
     if not texts:
-        raise SystemExit("no articles there")
+        raise SystemExit("no articles in this folder")
     parts = [text.split("\n---\n", 1) for text in texts]
     size = sum(map(len, texts)) // len(texts)
     print(f"{len(texts)} articles of {size} characters, Python {sys.version.split()[0]}")

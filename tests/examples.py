@@ -64,10 +64,10 @@ def record_failure(config: Config, article: str, snippet: str, output: str) -> N
 
 def check(root: Path, *paths: str) -> tuple[int, str]:
     """Runs `kbtools check` in this process; its exit code and what it printed, errors included."""
-    done = CliRunner().invoke(main, ["-C", str(root), "check", *paths])
-    if done.exception and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.exit_code, done.output
+    result = CliRunner().invoke(main, ["-C", str(root), "check", *paths])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
 
 
 def golden(file: Path, text: str) -> str:

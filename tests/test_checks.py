@@ -51,8 +51,8 @@ def test_file_from_windows(name: str, tmp_path: Path) -> None:
     config = lay_out(name, tmp_path)
     for file in config.articles.iterdir():
         file.write_bytes(file.read_text("utf-8").replace("\n", "\r\n").encode("utf-8-sig"))
-    _, said = check(tmp_path)
-    assert said == (PROBLEMS / f"{name}.expected").read_text("utf-8")
+    _, text = check(tmp_path)
+    assert text == (PROBLEMS / f"{name}.expected").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -61,28 +61,28 @@ def test_last_line_without_end(name: str, tmp_path: Path) -> None:
     config = lay_out(name, tmp_path)
     for file in config.articles.iterdir():
         file.write_bytes(file.read_bytes().removesuffix(b"\n"))
-    _, said = check(tmp_path)
-    assert said == (PROBLEMS / f"{name}.expected").read_text("utf-8")
+    _, text = check(tmp_path)
+    assert text == (PROBLEMS / f"{name}.expected").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if not name.startswith("sound")])
 def test_source_line(name: str, tmp_path: Path) -> None:
     """The line that is shown below a message is the line that it names."""
     lay_out(name, tmp_path)
-    shown = 0
-    said = (PROBLEMS / f"{name}.expected").read_text("utf-8").splitlines()
-    for head, below in itertools.pairwise(said):
+    checked = 0
+    printed = (PROBLEMS / f"{name}.expected").read_text("utf-8").splitlines()
+    for head, below in itertools.pairwise(printed):
         if below.startswith("  | "):
             path, number, _ = head.split(":", 2)
             lines = (tmp_path / path).read_text("utf-8").splitlines()
             assert lines[int(number) - 1].strip() == below.removeprefix("  | ")
-            shown += 1
+            checked += 1
         elif head.startswith("kb/"):  # no source line: an empty line of the file
             path, number, _ = head.split(":", 2)
             lines = (tmp_path / path).read_text("utf-8").splitlines()
             assert not lines[int(number) - 1].strip()
-            shown += 1
-    assert shown == sum(line.startswith("  help: ") for line in said)
+            checked += 1
+    assert checked == sum(line.startswith("  help: ") for line in printed)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -109,7 +109,7 @@ def test_rules_say_which_of_them_are_fatal() -> None:
     assert marked == [*pages, "KB103", "KB201", "KB301", "KB306"]
 
 
-def test_one_file(tmp_path: Path) -> None:
+def test_a_single_file(tmp_path: Path) -> None:
     """Check of a path, or of an id, says only what is wrong there."""
     lay_out("several-files", tmp_path)
     code, text = check(tmp_path, "kb/KB0002-no-repro.md")
@@ -158,7 +158,7 @@ def test_real_process(tmp_path: Path) -> None:
     """The command in a process of its own prints the same, to standard output, with no colours."""
     lay_out("several-files", tmp_path)
     command = [*KBTOOLS, "-C", str(tmp_path), "check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stdout == (PROBLEMS / "several-files.expected").read_text("utf-8")
-    assert done.stderr == ""
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 1
+    assert process.stdout == (PROBLEMS / "several-files.expected").read_text("utf-8")
+    assert process.stderr == ""

@@ -10,7 +10,7 @@ from kbtools.articles.model import FrontMatter, Signature, Upstream
 from kbtools.config import Config, KnowledgeBase
 
 CONFIG = Config(knowledge_base=KnowledgeBase(name="failures", prefix="KB"))
-ONE = FrontMatter(
+ARTICLE = FrontMatter(
     id="KB0002",
     title="operand #1 <does> `not` dominate",
     summary="Upgrade.",
@@ -56,18 +56,18 @@ def test_article_id(text: str, expected: str | None) -> None:
 
 def test_both_ways() -> None:
     """From a thread to its articles, whatever the case of its letters, and back."""
-    assert links.articles_citing("FLA-org/flash-linear-attention#97", [ONE]) == (ONE,)
-    assert links.articles_citing("fla-org/flash-linear-attention#9", [ONE]) == ()
-    thread = ONE.upstream[0].reference
+    assert links.articles_citing("FLA-org/flash-linear-attention#97", [ARTICLE]) == (ARTICLE,)
+    assert links.articles_citing("fla-org/flash-linear-attention#9", [ARTICLE]) == ()
+    thread = ARTICLE.upstream[0].reference
     assert links.upstream_url(thread).endswith("fla-org/flash-linear-attention/issues/97")
     assert links.thread_path(thread) == "issues/fla-org/flash-linear-attention/97/"
 
 
 def test_markdown_of_a_hostile_title() -> None:
     """Nothing in a title is Markdown or HTML in a reply."""
-    said = links.reply(ONE, "https://kb.example/kb/", "failures")
-    assert r"KB0002: operand \#1 \<does\> \`not\` dominate](https://kb.example/kb/KB0002/)" in said
-    assert "kbtools verify KB0002" in said
+    reply = links.reply(ARTICLE, "https://kb.example/kb/", "failures")
+    assert r"KB0002: operand \#1 \<does\> \`not\` dominate](https://kb.example/kb/KB0002/)" in reply
+    assert "kbtools verify KB0002" in reply
 
 
 def test_published_addresses_only_grow(base: Base) -> None:
@@ -89,8 +89,8 @@ def test_the_command(base: Base) -> None:
     thread = "upstream:\n  - {report: example/thing#7}"
     base.article(fence("python repro", "raise ValueError('the failure')"), matter=thread)
     assert base.kbtools("link", "https://github.com/example/thing/issues/7").out == "/KB0001/\n"
-    shown = base.kbtools("link", "KB0001", "--format", "threads").out
-    assert shown == "report   https://github.com/example/thing/issues/7\n"
+    printed = base.kbtools("link", "KB0001", "--format", "threads").out
+    assert printed == "report   https://github.com/example/thing/issues/7\n"
     assert base.kbtools("link", "example/thing#8").code == 3
     assert base.kbtools("link", "what").code == 2
     assert base.kbtools("link", "KB0007").code == 2

@@ -15,36 +15,36 @@ REPRO = "import torch\n\nx = load()\n\n\nif x:\n    x += 1\nsave(x)\nclose()\n"
 FIX = "import os\nimport torch\n\nx = load()\n\n\nif x:\n    x = x + 1\nsave(x)\nclose()\n"
 
 
-def shown(base: Base, *blocks: str) -> Remedy:
+def remedy_of(base: Base, *blocks: str) -> Remedy:
     """The remedy of an article with these blocks, those of its fix behind a heading."""
     repros = [block for block in blocks if " repro" in block]
     rest = [block for block in blocks if block not in repros]
     base.article(*repros, HEADING, *rest)
-    whole = load_base(config.find(base.root))
-    articles, problems = readable_articles(whole)
+    loaded = load_base(config.find(base.root))
+    articles, problems = readable_articles(loaded)
     assert not problems
     [article] = articles
-    return remedy(whole.page_of(article), article.snippets)
+    return remedy(loaded.page_of(article), article.snippets)
 
 
 def test_a_command(base: Base) -> None:
     """A block for the shell that is not run comes first: it can be pasted as it is."""
-    found = shown(base, fence("sh", "pip install it"), fence("python fix", FIX))
-    assert found == Remedy(SECTION, code="pip install it")
+    card = remedy_of(base, fence("sh", "pip install it"), fence("python fix", FIX))
+    assert card == Remedy(SECTION, code="pip install it")
 
 
 def test_a_command_that_comes_later(base: Base) -> None:
     """What stands behind the first fix is not the first thing to do."""
-    found = shown(base, fence("python fix id=f1", "pass"), fence("sh", "pip install it"))
-    assert found == Remedy(SECTION, "f1", code="pass")
+    card = remedy_of(base, fence("python fix id=f1", "pass"), fence("sh", "pip install it"))
+    assert card == Remedy(SECTION, "f1", code="pass")
 
 
 def test_the_lines_that_make_the_difference(base: Base) -> None:
     """Of the nearest repro, without imports and empty lines, a line of both around them."""
     far = fence("python repro id=r1", "y = 1\nraise OSError")
-    found = shown(base, far, fence("python repro id=r2", REPRO), fence("python fix id=f1", FIX))
-    assert (found.repro, found.fix, found.code) == ("r2", "f1", "")
-    assert found.lines == (
+    card = remedy_of(base, far, fence("python repro id=r2", REPRO), fence("python fix id=f1", FIX))
+    assert (card.repro, card.fix, card.code) == ("r2", "f1", "")
+    assert card.lines == (
         (" ", "if x:"),
         ("-", "    x += 1"),
         ("+", "    x = x + 1"),
@@ -59,7 +59,7 @@ def test_a_gap(base: Base) -> None:
     fences = [
         fence(f"python {role}", f"if 1:\n{code}") for role, code in (("repro", old), ("fix", new))
     ]
-    signs, texts = zip(*shown(base, *fences).lines, strict=True)
+    signs, texts = zip(*remedy_of(base, *fences).lines, strict=True)
     assert "".join(signs) == " -+ … -+ "
     assert texts[:3] == ("line(1)", "line(2)", "two()")
 
@@ -67,29 +67,29 @@ def test_a_gap(base: Base) -> None:
 def test_an_import_that_is_the_difference(base: Base) -> None:
     """Where nothing else differs, imports do."""
     old, new = "import a\nimport b\n\na.go()\nb.go()\n", "import b\nimport a\n\na.go()\nb.go()\n"
-    found = shown(base, fence("python repro", old), fence("python fix", new))
-    assert ("+", "import b") in found.lines or ("+", "import a") in found.lines
+    card = remedy_of(base, fence("python repro", old), fence("python fix", new))
+    assert ("+", "import b") in card.lines or ("+", "import a") in card.lines
 
 
 def test_the_environment(base: Base) -> None:
     """A variable of the fix is a line of it; one that only made the repro fail is none."""
     repro = fence('python repro env="JOBS=3 BROKEN=1"', FIX)
-    found = shown(base, repro, fence("python fix env=\"JOBS='1 2'\"", FIX))
-    assert [line for line in found.lines if line[0] in "+-"] == [
+    card = remedy_of(base, repro, fence("python fix env=\"JOBS='1 2'\"", FIX))
+    assert [line for line in card.lines if line[0] in "+-"] == [
         ("-", "JOBS=3"),
         ("+", "JOBS='1 2'"),
     ]
 
 
 @pytest.mark.parametrize("code", ["other()\n", "x = load()\n", "pass\n" * (COMPARABLE + 1)])
-def test_a_whole_program(base: Base, code: str) -> None:
+def test_a_complete_program(base: Base, code: str) -> None:
     """Where the difference is no shorter, only takes away, or is too long to look for."""
-    found = shown(
+    card = remedy_of(
         base, fence("python repro", "x = load()\nx += 1"), fence("python fix id=f1", code)
     )
-    assert found == Remedy(SECTION, "f1", code=code.strip())
+    assert card == Remedy(SECTION, "f1", code=code.strip())
 
 
 def test_no_fix(base: Base) -> None:
     """Then there is nothing to type."""
-    assert shown(base, fence("python repro", REPRO)) == Remedy()
+    assert remedy_of(base, fence("python repro", REPRO)) == Remedy()

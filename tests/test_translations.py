@@ -71,7 +71,7 @@ def test_the_same_words(old: str, new: str) -> None:
     ],
     ids=["title", "summary", "prose", "shown output"],
 )
-def test_other_words(old: str, new: str) -> None:
+def test_edition_of_changed_words(old: str, new: str) -> None:
     """Whatever a translator would have to translate anew makes another edition."""
     assert old in ARTICLE
     assert edition(page(ARTICLE.replace(old, new))) != edition(page(ARTICLE))
@@ -80,19 +80,19 @@ def test_other_words(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("example", "notice"), [("sound-translation", False), ("sound-translation-behind", True)]
 )
-def test_readers_are_told(example: str, notice: bool, tmp_path: Path) -> None:
+def test_a_notice_for_readers(example: str, notice: bool, tmp_path: Path) -> None:
     """The page of a translation that is behind says so, and links the original; no other does."""
     lay_out(example, tmp_path)
     build.generate(load_base(config.find(tmp_path)), main)
-    said = (tmp_path / "build/pages/zh/KB0001.md").read_text("utf-8")
-    assert ("原文在翻译之后有改动" in said) is notice
-    assert ('href="../../KB0001/" hreflang="en" lang="en">English</a>' in said) is notice
+    text = (tmp_path / "build/pages/zh/KB0001.md").read_text("utf-8")
+    assert ("原文在翻译之后有改动" in text) is notice
+    assert ('href="../../KB0001/" hreflang="en" lang="en">English</a>' in text) is notice
     assert "changed after" not in (tmp_path / "build/pages/KB0001.md").read_text("utf-8")
 
 
 def test_a_notice_where_the_change_is_reviewed(tmp_path: Path) -> None:
     """On GitHub it is a notice at the translation's line, and check still succeeds."""
     lay_out("sound-translation-behind", tmp_path)
-    done = Base(tmp_path, tmp_path).kbtools("check", "--github")
-    assert done.code == 0
-    assert "::notice file=kb/KB0001-it-fails.zh.md,line=5," in done.out
+    result = Base(tmp_path, tmp_path).kbtools("check", "--github")
+    assert result.code == 0
+    assert "::notice file=kb/KB0001-it-fails.zh.md,line=5," in result.out

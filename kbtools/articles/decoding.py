@@ -114,12 +114,12 @@ def parse_affected(text: str) -> Affected:
         return ALWAYS
     conditions = {}
     for part in text.split(";"):
-        found = CONDITION.match(part)
-        if not found:
+        match = CONDITION.match(part)
+        if not match:
             raise ValueError(f"`{part.strip()}` is not a name and a version specifier")
-        if found[1] in conditions:
-            raise ValueError(f"`{found[1]}` is given twice: join the two with a comma")
-        conditions[found[1]] = (found[2] or found[3]).strip()
+        if match[1] in conditions:
+            raise ValueError(f"`{match[1]}` is given twice: join the two with a comma")
+        conditions[match[1]] = (match[2] or match[3]).strip()
     return (conditions,)
 
 
@@ -159,13 +159,13 @@ def decode_snippets(
     page: Page, article_id: str, affected: Affected = ALWAYS
 ) -> tuple[Snippet, ...]:
     """The snippets of a page, in order, each joined with those it continues."""
-    made: dict[str, Snippet] = {}
+    snippets: dict[str, Snippet] = {}
     counts: Counter[str] = Counter()
     for fence in page.fences:
         if not fence.runs or fence.role not in ROLES or fence.language not in LANGUAGES:
             continue
         keys, _ = decode_fence_keys(fence)
-        before = made.get(keys.after) if keys.after else None
+        before = snippets.get(keys.after) if keys.after else None
         snippet = Snippet(
             article=article_id,
             id=snippet_id(fence, keys, counts),
@@ -178,5 +178,5 @@ def decode_snippets(
             env=parse_environment(keys.env) if keys.env else {},
             before=(*before.before, before) if before else (),
         )
-        made[snippet.id] = snippet
-    return tuple(made.values())
+        snippets[snippet.id] = snippet
+    return tuple(snippets.values())

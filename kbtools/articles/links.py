@@ -55,19 +55,19 @@ def url(article: str, site: str, language: str = "") -> str:
 
 def thread_path(reference: str) -> str:
     """The page about an upstream thread: `issues/OWNER/REPO/97/` for `OWNER/REPO#97`."""
-    found = _REFERENCE.fullmatch(reference)
-    if not found:
+    match = _REFERENCE.fullmatch(reference)
+    if not match:
         raise ValueError(f"`{reference}` is no reference as in owner/repo#12 or owner/repo@1a2b3c4")
-    return f"issues/{found[1]}/{found[2] or found[3]}/"
+    return f"issues/{match[1]}/{match[2] or match[3]}/"
 
 
 def upstream_url(reference: str) -> str:
     """Where an upstream thread or commit is; the host tells an issue from a pull request."""
-    found = _REFERENCE.fullmatch(reference)
-    if not found:
+    match = _REFERENCE.fullmatch(reference)
+    if not match:
         raise ValueError(f"`{reference}` is no reference as in owner/repo#12 or owner/repo@1a2b3c4")
-    where = f"issues/{found[2]}" if found[2] else f"commit/{found[3]}"
-    return f"https://github.com/{found[1]}/{where}"
+    where = f"issues/{match[2]}" if match[2] else f"commit/{match[3]}"
+    return f"https://github.com/{match[1]}/{where}"
 
 
 def parse_reference(text: str) -> str | None:
@@ -75,10 +75,10 @@ def parse_reference(text: str) -> str | None:
     text = text.strip()
     if _REFERENCE.fullmatch(text):
         return text
-    found = _THREAD.match(text)
-    if not found:
+    match = _THREAD.match(text)
+    if not match:
         return None
-    return f"{found[1]}#{found[2]}" if found[2] else f"{found[1]}@{found[3]}"
+    return f"{match[1]}#{match[2]}" if match[2] else f"{match[1]}@{match[3]}"
 
 
 def article_id(text: str, config: Config) -> str | None:
@@ -94,36 +94,36 @@ def article_id(text: str, config: Config) -> str | None:
 
 def articles_citing(reference: str, matters: Iterable[FrontMatter]) -> tuple[FrontMatter, ...]:
     """The articles that name an upstream thread or commit, however its letters are cased."""
-    wanted = reference.casefold()
+    folded = reference.casefold()
     return tuple(
         matter
         for matter in matters
-        if any(one.reference.casefold() == wanted for one in matter.upstream)
+        if any(thread.reference.casefold() == folded for thread in matter.upstream)
     )
 
 
-def markdown(one: Titled, site: str) -> str:
+def markdown(article: Titled, site: str) -> str:
     """A link in Markdown; what its title has of Markdown is shown as it is."""
-    title = re.sub(r"([\\`*_\[\]<>#])", r"\\\1", f"{one.id}: {one.title}")
-    return f"[{title}]({url(one.id, site)})"
+    title = re.sub(r"([\\`*_\[\]<>#])", r"\\\1", f"{article.id}: {article.title}")
+    return f"[{title}]({url(article.id, site)})"
 
 
-def badge(one: Titled, site: str) -> str:
+def badge(article: Titled, site: str) -> str:
     """The state of an article as a picture, in Markdown, which links to it."""
-    return f"[![{one.id}]({site.rstrip('/')}/badges/{one.id}.svg)]({url(one.id, site)})"
+    return f"[![{article.id}]({site.rstrip('/')}/badges/{article.id}.svg)]({url(article.id, site)})"
 
 
-def reply(one: Titled, site: str, name: str, seen: str = "") -> str:
+def reply(article: Titled, site: str, name: str, seen: str = "") -> str:
     """A comment for an issue tracker, ready to be sent.
 
     `name` is the knowledge base's, `seen` says what in the log the answer follows from.
     """
     said = f" ({seen})" if seen else ""
     return (
-        f"This looks like {markdown(one, site)}{said}.\n\n"
-        f"**What helps:** {one.summary}\n\n"
+        f"This looks like {markdown(article, site)}{said}.\n\n"
+        f"**What helps:** {article.summary}\n\n"
         f"The failure and the fix on that page are executed, with dated evidence; to try them on"
-        f" your machine: `kbtools verify {one.id}` ({name}).\n"
+        f" your machine: `kbtools verify {article.id}` ({name}).\n"
     )
 
 
@@ -136,8 +136,8 @@ def permanent_addresses(
     """
     for matter in matters:
         yield path(matter.id)
-        for one in matter.upstream:
-            yield thread_path(one.reference)
+        for thread in matter.upstream:
+            yield thread_path(thread.reference)
     for article, language in translated:
         yield path(article, language)
 
@@ -154,11 +154,11 @@ def published_addresses(config: Config) -> dict[str, int]:
 
 def publish(addresses: Iterable[str], config: Config) -> tuple[str, ...]:
     """Adds addresses to the list of the published ones; those that are new. None is removed."""
-    known = set(published_addresses(config))
-    new = sorted(set(addresses) - known)
+    published = set(published_addresses(config))
+    new = sorted(set(addresses) - published)
     if new:
         file = config.root / PUBLISHED
-        write_whole(file, ("\n".join((HEAD, *sorted(known | {*new}))) + "\n").encode())
+        write_whole(file, ("\n".join((HEAD, *sorted(published | {*new}))) + "\n").encode())
     return tuple(new)
 
 

@@ -27,10 +27,10 @@ def next_id(config: Config) -> str:
     """The id after the highest that any file of the knowledge base has; none is ever reused."""
     prefix = config.knowledge_base.prefix
     numbers = [
-        int(found[1])
+        int(match[1])
         for folder in (config.articles, config.evidence)
         for file in folder.glob(f"{prefix}*")
-        if (found := re.match(rf"{re.escape(prefix)}(\d+)", file.name))
+        if (match := re.match(rf"{re.escape(prefix)}(\d+)", file.name))
     ]
     return config.article_id(max(numbers, default=0) + 1)
 

@@ -15,8 +15,8 @@ def front_matter_schema(config: Config) -> dict[str, Any]:
     schema = msgspec.json.schema(FrontMatter)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     form = schema["$defs"]["FrontMatter"]
-    for one in schema["$defs"].values():
-        one["additionalProperties"] = False
+    for definition in schema["$defs"].values():
+        definition["additionalProperties"] = False
     properties = form["properties"]
     properties["id"]["pattern"] = f"^{config.id_pattern.pattern}$"
     properties["stage"]["enum"] = list(config.article.stages)

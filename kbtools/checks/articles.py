@@ -97,12 +97,12 @@ def kb105_upstream_reference(page: Page, article: Article, config: Config) -> It
     `{report: owner/repo#12}`, or `fix`, `cause`, `related`; a commit is `owner/repo@1a2b3c4`. Its
     `basis` is `stated` where upstream says so, `inferred` where only we do.
     """
-    for i, one in enumerate(article.matter.upstream):
-        named = [k for k in ("report", "fix", "cause", "related") if getattr(one, k)]
-        if len(named) != 1:
+    for i, entry in enumerate(article.matter.upstream):
+        kinds = [k for k in ("report", "fix", "cause", "related") if getattr(entry, k)]
+        if len(kinds) != 1:
             yield page.problem(
                 page.line_of(f"upstream[{i}]"),
-                f"an upstream entry names one thread, this one {len(named) or 'none'}",
+                f"an upstream entry names one thread, but this one names {len(kinds) or 'none'}",
                 "write one of report, fix, cause, related: owner/repo#number",
             )
 
@@ -118,4 +118,4 @@ def kb106_retired(page: Page, article: Article, config: Config) -> Iterator[Prob
             line, "retired without a reason or a successor", "add `reason:` or `replaced_by:`"
         )
     if retired.since > datetime.date.today():
-        yield page.problem(line, "retired in the future", "`since` is the day it was retired")
+        yield page.problem(line, "retired in the future", "`since` is the day of its retirement")

@@ -13,37 +13,39 @@ from kbtools.checks.model import Base, fatal
 
 @fatal
 def kb301_duplicate_id(base: Base) -> Iterator[Problem]:
-    """An id is one article's for ever; no other may have it."""
+    """An id is for ever that of one article: two articles, or translations, never share it."""
     first: dict[tuple[str, str], str] = {}
     for page in base.pages:
-        found = (str(page.matter.get("id", "")), page.language)
-        if found[0] and found in first:
+        key = (str(page.matter.get("id", "")), page.language)
+        if key[0] and key in first:
             step = "take the next free id: kbtools new prints it"
             if page.translates:
                 step = "keep one translation for each language"
-            message = f"{found[0]} is already {first[found]}"
+            message = f"{first[key]} has the id {key[0]}, too"
             yield page.problem(page.line_of("id"), message, step)
-        first.setdefault(found, page.path)
+        first.setdefault(key, page.path)
 
 
 def kb302_unknown_article(base: Base) -> Iterator[Problem]:
-    """`confusable` and `replaced_by` name articles that are there, and not the article itself."""
+    """`confusable` and `replaced_by` name articles of this base, and not the article itself."""
     ids = {str(page.matter.get("id")) for page in base.pages}
-    for one in base.articles:
-        page = base.page_of(one)
-        named = [(f"confusable[{i}]", other) for i, other in enumerate(one.matter.confusable)]
-        if one.matter.retired and one.matter.retired.replaced_by:
-            named.append(("retired.replaced_by", one.matter.retired.replaced_by))
-        for key, other in named:
-            if other == one.id or other not in ids:
-                why = "the article itself" if other == one.id else "no article"
-                message = f"`{other}` is {why}"
+    for article in base.articles:
+        page = base.page_of(article)
+        matter = article.matter
+        ids_by_key = {f"confusable[{i}]": name for i, name in enumerate(matter.confusable)}
+        if matter.retired and matter.retired.replaced_by:
+            ids_by_key["retired.replaced_by"] = matter.retired.replaced_by
+        for key, identifier in ids_by_key.items():
+            message = f"unknown article `{identifier}`" if identifier not in ids else ""
+            if identifier == article.id:
+                message = f"`{identifier}` is the article itself"
+            if message:
                 yield page.problem(page.line_of(key), message, "name another article's id")
 
 
 def kb303_translation(base: Base) -> Iterator[Problem]:
     """A translation has the original's snippets, byte for byte: only the prose is translated."""
-    originals = {one.id: one for one in base.articles}
+    originals = {article.id: article for article in base.articles}
     broken = {problem.place.path for problem in base.problems}
     for page in base.pages:
         if not page.translates or page.path in broken:
@@ -51,35 +53,33 @@ def kb303_translation(base: Base) -> Iterator[Problem]:
         values, _ = decode_front_matter(page)
         original = originals.get(str(values.get("id")))
         if original is None:
-            yield page.problem(page.line_of("id"), "no original has this id", "correct the id")
+            yield page.problem(page.line_of("id"), "no article has this id", "correct the id")
             continue
-        here, there = decode_snippets(page, original.id), original.snippets
-        for ours, theirs in zip(here, there, strict=False):
-            if _as_written(ours) != _as_written(theirs):
+        snippets = decode_snippets(page, original.id)
+        for copy, source in zip(snippets, original.snippets, strict=False):
+            if _as_written(copy) != _as_written(source):
                 yield page.problem(
-                    ours.place.line,
-                    f"snippet {ours.id} differs from {theirs.name}",
-                    f"copy it from {theirs.place}",
+                    copy.place.line,
+                    f"snippet {copy.id} differs from {source.name}",
+                    f"copy it from {source.place}",
                 )
-        if len(here) != len(there):
-            message = f"snippets here: {len(here)}, in the original: {len(there)}"
-            yield page.problem(len(page.lines), message, f"see {original.path}")
+        if len(snippets) != len(original.snippets):
+            message = f"{len(snippets)} snippets, but the original has {len(original.snippets)}"
+            yield page.problem(len(page.lines), message, f"copy them from {original.path}")
 
 
 def kb308_follows(base: Base) -> Iterator[Problem]:
     """A translation names the edition of the original's words that it was made from.
 
-    When the original is worded anew, that is no problem: `check` says so, and so does the
-    translation's page, until somebody has translated the change and names the new edition.
+    If the original's words change later, that is no problem: `check` and the translation's page
+    give a notice until somebody has translated the change and names the new edition.
     """
-    originals = {one.id: base.page_of(one) for one in base.articles}
+    originals = {article.id: base.page_of(article) for article in base.articles}
     for page in base.pages:
         original = originals.get(str(page.matter.get("id")))
         if page.translates and original and "follows" not in page.matter:
-            message = "it does not say which edition of its original it follows"
-            step = (
-                f'once it says what {original.path} says now, add: follows: "{edition(original)}"'
-            )
+            message = "the translation does not name the edition of its original that it follows"
+            step = f'compare it with {original.path}, then add: follows: "{edition(original)}"'
             yield page.problem(page.line_of("summary"), message, step)
 
 
@@ -88,29 +88,30 @@ def _as_written(snippet: Snippet) -> tuple[object, ...]:
 
 
 def kb307_published_address(base: Base) -> Iterator[Problem]:
-    """A published address stays: what points to it is outside of our reach.
+    """A published address stays: links to it stand on pages that nobody here can change.
 
-    `published.txt` lists every address that ever was; `kbtools link --publish` adds the new ones.
+    `published.txt` lists every address that was ever published; `kbtools link --publish` adds
+    those of today, before a change is merged.
     """
-    locked = links.published_addresses(base.config)
-    if not locked:
+    published = links.published_addresses(base.config)
+    if not published:
         return
-    today = set(permanent_addresses(base))
-    for lost in (one for one in locked if one not in today):
+    current = set(permanent_addresses(base))
+    for address in (address for address in published if address not in current):
         yield Problem(
-            Place(links.PUBLISHED, locked[lost]),
+            Place(links.PUBLISHED, published[address]),
             "",
-            f"`{lost}` was published and is no longer there",
+            f"`{address}` was published, and no article has that address now",
             "retire an article, never delete it; keep a thread that it named as `related`",
-            lost,
+            address,
         )
-    new = sorted(today - locked.keys())
+    new = sorted(current - published.keys())
     if new:
-        more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+        others = f" and {len(new) - 1} more" if len(new) > 1 else ""
         yield Problem(
             Place(links.PUBLISHED),
             "",
-            f"`{new[0]}`{more} is not in the list of published addresses",
+            f"`{new[0]}`{others} is not in the list of published addresses",
             "run: kbtools link --publish",
             links.HEAD,
         )
@@ -118,7 +119,7 @@ def kb307_published_address(base: Base) -> Iterator[Problem]:
 
 def permanent_addresses(base: Base) -> Iterator[str]:
     """Every address below the site's root that is promised to stay."""
-    translated = [
+    translations = [
         (str(page.matter.get("id")), page.language) for page in base.pages if page.translates
     ]
-    return links.permanent_addresses((one.matter for one in base.articles), translated)
+    return links.permanent_addresses((article.matter for article in base.articles), translations)
