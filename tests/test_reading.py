@@ -8,7 +8,7 @@ import pytest
 
 from kbtools.articles.decoding import decode_snippets, parse_affected
 from kbtools.articles.model import Snippet
-from kbtools.articles.parsing import Fence, Page, UnreadableArticle, parse_page, read_page
+from kbtools.articles.parsing import ArticleError, Fence, Page, parse_page, read_page
 from kbtools.config import Config, decode
 
 CONFIG: Config = decode('[knowledge-base]\nname = "a"\nprefix = "KB"\n', Path())
@@ -273,7 +273,7 @@ def test_bytes_of_a_file(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """What the system cannot read is named."""
-    with pytest.raises(UnreadableArticle, match=r"KB0404-gone\.md.*No such file"):
+    with pytest.raises(ArticleError, match=r"KB0404-gone\.md.*No such file"):
         read_page(tmp_path / "KB0404-gone.md", CONFIG)
 
 

@@ -120,7 +120,7 @@ class Page(msgspec.Struct, frozen=True):
         return Path(self.path).name.count(".") > 1
 
 
-class UnreadableArticle(KbtoolsError):
+class ArticleError(KbtoolsError):
     """The file of an article cannot be opened or read."""
 
 
@@ -130,12 +130,12 @@ def read_page(path: Path, config: Config) -> Page:
     A byte that is not UTF-8 breaks the page (KB001), and no other one.
 
     Raises:
-        UnreadableArticle: the system cannot read it.
+        ArticleError: the system cannot read it.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UnreadableArticle(f"{path}: {error}") from error
+        raise ArticleError(f"{path}: {error}") from error
     name = _relative_path(path, config.root)
     try:
         return parse_page(content.decode("utf-8-sig"), name, config)  # without a byte order mark

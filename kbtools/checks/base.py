@@ -18,7 +18,7 @@ def load_base(config: Config, paths: Iterable[Path] | None = None) -> Base:
     """Reads the articles of a knowledge base, or those of these paths.
 
     Raises:
-        KbtoolsError: a file is not there or not text.
+        ArticleError: the system cannot read a file.
     """
     files = sorted(config.articles.glob("*.md")) if paths is None else list(paths)
     pages = tuple(read_page(file, config) for file in files)

@@ -13,7 +13,7 @@ import msgspec
 
 from kbtools.articles.model import Article, Problem, Role, Snippet
 from kbtools.articles.parsing import Page
-from kbtools.config import Config, KbtoolsError
+from kbtools.config import Config
 from kbtools.evidence import store
 
 NAME = re.compile(r"kb(\d{3})_(\w+)")
@@ -71,7 +71,7 @@ class Base(msgspec.Struct, frozen=True, dict=True):
         for article in self.articles:
             try:
                 rows = store.read(self.config.evidence, article.id)
-            except KbtoolsError as error:
+            except store.EvidenceError as error:
                 unreadable.append((article, str(error)))
             else:
                 failures += failures_of(article, rows, self.config)
