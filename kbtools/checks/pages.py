@@ -58,12 +58,12 @@ SHAPES = {
     "since": "a day, as in 2026-01-31",
     "basis": "stated or inferred",
     "follows": "12 hexadecimal digits between double quotes; without them, check says which",
-    "components": "a list, as in [triton, pytorch]",
+    "components": "a list, as in [driver, compiler]",
     "signatures": 'a list of mappings, as in - literal: "it fails"',
-    "affected": 'a list of mappings, as in - {torch: ">=2.7,<2.8"}',
+    "affected": 'a list of mappings, as in - {package: ">=2.7,<2.8"}',
     "upstream": "a list of mappings, as in - {report: owner/repo#123}",
-    "confusable": "a list of ids, as in [KB0002]",
-    "retired": "a mapping, as in {since: 2026-01-31, replaced_by: KB0002}",
+    "confusable": "a list of ids between square brackets",
+    "retired": "a mapping, as in {since: 2026-01-31, reason: it cannot happen any more}",
     "exempt": "a list of mappings, as in - {rule: KB102, because: there is no fix}",
 }
 """What a value of the front matter looks like, where its type does not say it."""
