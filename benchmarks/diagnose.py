@@ -40,16 +40,18 @@ ROOT = Path(__file__).parent.parent
 
 def entry(number: int, words: random.Random) -> IndexEntry:
     """An article with three signatures of its own, two of them with an expression."""
-    one, other = (" ".join(words.choices(WORDS, k=4)) for _ in range(2))
+    first, second = (" ".join(words.choices(WORDS, k=4)) for _ in range(2))
     return IndexEntry(
         id=f"KB{number:05}",
-        title=f"error: {one} {number}",
+        title=f"error: {first} {number}",
         summary="Upgrade.",
         severity="crash",
         signatures=(
-            Signature(f"{one} {number}", rf"(?:Runtime|Value)Error: {one} {number}, got \d+"),
-            Signature(f"{other} [{number}]"),
-            Signature(f"cannot {other}", rf"cannot {other} of \w+ {number}\b", near="sm_90|triton"),
+            Signature(f"{first} {number}", rf"(?:Runtime|Value)Error: {first} {number}, got \d+"),
+            Signature(f"{second} [{number}]"),
+            Signature(
+                f"cannot {second}", rf"cannot {second} of \w+ {number}\b", near="sm_90|triton"
+            ),
         ),
         affected=({"triton": ">=2.2,<3.0"},),
     )
@@ -59,8 +61,8 @@ def log(size: int, failure: str, words: random.Random) -> str:
     """A log of that many characters, with a failure three quarters down."""
     lines, length = [], 0
     while length < size:
-        said = " ".join(words.choices(WORDS, k=9))
-        lines.append(f"2026-11-21 10:00:00,000 INFO [loop.py:77] step {len(lines)}: {said}")
+        message = " ".join(words.choices(WORDS, k=9))
+        lines.append(f"2026-11-21 10:00:00,000 INFO [loop.py:77] step {len(lines)}: {message}")
         length += len(lines[-1]) + 1
     lines.insert(len(lines) * 3 // 4, f"[rank0]: RuntimeError: {failure}, got 512")
     return "\n".join(lines)
@@ -69,35 +71,35 @@ def log(size: int, failure: str, words: random.Random) -> str:
 def naive(index: Index, text: str) -> set[str]:
     """The articles of which an expression is found, one after the other."""
     return {
-        one.id
-        for one in index.articles
-        for signature in one.signatures
+        article.id
+        for article in index.articles
+        for signature in article.signatures
         if (pattern(signature.regex).search(text) if signature.regex else signature.literal in text)
     }
 
 
 def least(work: Callable[[], object], rounds: int) -> float:
     """CPU seconds of the best round."""
-    taken = []
+    seconds = []
     for _ in range(rounds):
         started = time.process_time()
         work()
-        taken.append(time.process_time() - started)
-    return min(taken)
+        seconds.append(time.process_time() - started)
+    return min(seconds)
 
 
 def within(articles: int, megabytes: float, rounds: int) -> None:
     """Prints what the matcher and the naive loop cost, and that both find the failure."""
     words = random.Random(7)
     index = Index(1, "bench", "", tuple(entry(n, words) for n in range(articles)))
-    wanted = index.articles[articles // 2]
-    text = log(int(megabytes * 1_000_000), wanted.signatures[0].literal, words)
+    target = index.articles[articles // 2]
+    text = log(int(megabytes * 1_000_000), target.signatures[0].literal, words)
     started = time.process_time()
     matcher = Matcher(index)
     loaded = time.process_time() - started
-    found = [match.id for match in matcher.diagnose(text).matches]
-    assert found[0] == wanted.id, found
-    assert wanted.id in naive(index, text)  # compiles every expression, too
+    ids = [match.id for match in matcher.diagnose(text).matches]
+    assert ids[0] == target.id, ids
+    assert target.id in naive(index, text)  # compiles every expression, too
     ours = least(lambda: matcher.diagnose(text), rounds)
     theirs = least(lambda: naive(index, text), 1)
     print(f"{articles} articles, {megabytes:g} MB: one Aho-Corasick automaton {loaded:.2f} s")
@@ -116,8 +118,8 @@ def start_up(articles: int, rounds: int) -> None:
         for number in range(1, articles + 1):
             model = ours[number % len(ours)]
             name = f"KB{number:04}"
-            said = model.read_text("utf-8").replace(model.name.partition("-")[0], name)
-            (base / "kb" / f"{name}-copy.md").write_text(said, "utf-8")
+            article = model.read_text("utf-8").replace(model.name.partition("-")[0], name)
+            (base / "kb" / f"{name}-copy.md").write_text(article, "utf-8")
         words = random.Random(7)
         (base / "job.log").write_text(log(50_000, "mat1 and mat2 must have", words), "utf-8")
         command = [sys.executable, "-m", "kbtools.cli", "-C", folder, "diagnose", "job.log"]
@@ -143,15 +145,15 @@ def hostile(limit: float = 2.0) -> float:
     from test_hostile_logs import LOGS, known
 
     _, matcher = known()
-    taken = {}
+    seconds = {}
     for name, make in LOGS.items():
         text = make()
-        taken[name] = least(lambda text=text: matcher.diagnose(text), 1)  # type: ignore[misc]
-    worst = sorted(taken, key=lambda name: taken[name], reverse=True)
+        seconds[name] = least(lambda text=text: matcher.diagnose(text), 1)  # type: ignore[misc]
+    worst = sorted(seconds, key=lambda name: seconds[name], reverse=True)
     print(f"{len(LOGS)} hostile logs of 10 MB and this knowledge base; the limit is {limit:g} s")
     for name in worst[:3]:
-        print(f"  {name:24} {taken[name]:.3f} s of CPU")
-    return taken[worst[0]]
+        print(f"  {name:24} {seconds[name]:.3f} s of CPU")
+    return seconds[worst[0]]
 
 
 def main() -> None:
@@ -160,9 +162,9 @@ def main() -> None:
     parser.add_argument("--articles", type=int, default=10_000)
     parser.add_argument("--megabytes", type=float, default=1.0)
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
-    within(asked.articles, asked.megabytes, asked.rounds)
-    start_up(200, asked.rounds)
+    options = parser.parse_args()
+    within(options.articles, options.megabytes, options.rounds)
+    start_up(200, options.rounds)
     if hostile() > 2:
         sys.exit("a hostile log takes too long")
 

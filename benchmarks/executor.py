@@ -42,8 +42,8 @@ def through(pool: MachinePool, count: int, jobs: int) -> None:
         ):
             run = Run(source=SNIPPET, language="python", display_path="kb/an-article.md")
             started: tuple[int, ...] = ()
-            asked = [threads.submit(engine.run, run, 0, lambda _: started) for _ in range(count)]
-            ended = {future.result().outcome.status for future in asked}
+            futures = [threads.submit(engine.run, run, 0, lambda _: started) for _ in range(count)]
+            ended = {future.result().outcome.status for future in futures}
     if ended != {"passed"}:
         raise SystemExit(f"a trivial snippet: {ended}")
 
@@ -127,25 +127,27 @@ def main() -> None:
     parser.add_argument("contenders", nargs="*", default=[], metavar="CONTENDER")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--one", choices=CONTENDERS, help=argparse.SUPPRESS)
+    parser.add_argument("--one", dest="contender", choices=CONTENDERS, help=argparse.SUPPRESS)
     parser.add_argument("--in", dest="folder", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one:
-        CONTENDERS[given.one][0](given.folder, given.count, given.jobs)
+    options = parser.parse_args()
+    if options.contender:
+        CONTENDERS[options.contender][0](options.folder, options.count, options.jobs)
         return
     load = os.getloadavg()[0]
-    print(f"{given.count} snippets, jobs={given.jobs}, {os.cpu_count()} CPUs, load {load:.1f}")
+    print(f"{options.count} snippets, jobs={options.jobs}, {os.cpu_count()} CPUs, load {load:.1f}")
     print(f"{'':<14} {'wall':>9} {'CPU':>9} {'start-up':>9} {'wall/local':>11}")
     base = None
-    for name in given.contenders or CONTENDERS:
+    for name in options.contenders or CONTENDERS:
         module = CONTENDERS[name][1]
         if module and find_spec(module) is None:
             print(f"{name:<14} {module} is not installed")
             continue
-        one, many = (measured(name, count, given.jobs) for count in (1, given.count))
-        wall, cpu = (1000 * (m - o) / (given.count - 1) for o, m in zip(one, many, strict=True))
+        single, many = (measured(name, count, options.jobs) for count in (1, options.count))
+        wall, cpu = (
+            1000 * (m - o) / (options.count - 1) for o, m in zip(single, many, strict=True)
+        )
         base = base or wall
-        row = f"{name:<14} {wall:6.2f} ms {cpu:6.2f} ms {one[0]:7.2f} s {wall / base:11.2f}"
+        row = f"{name:<14} {wall:6.2f} ms {cpu:6.2f} ms {single[0]:7.2f} s {wall / base:11.2f}"
         print(row, flush=True)
 
 

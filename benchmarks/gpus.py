@@ -141,17 +141,17 @@ TRIVIAL = "x = {n}\n"
 def verified(base: Base, *words: str) -> tuple[Finished, float]:
     """A run of `kbtools verify`, and its seconds."""
     started = time.perf_counter()
-    done = base.verify("--all", "-j", "8", *words, timeout=300)
-    if not done.json:
-        raise SystemExit(f"no report: {done.out}{done.err}")
-    return done, time.perf_counter() - started
+    report = base.verify("--all", "-j", "8", *words, timeout=300)
+    if not report.json:
+        raise SystemExit(f"no report: {report.out}{report.err}")
+    return report, time.perf_counter() - started
 
 
 def as_a_table(title: str, rows: Sequence[Sequence[object]]) -> None:
     """Prints a block of the summary."""
     print(f"\n{title}")
-    for first, *others in rows:
-        print(f"  {first!s:<36} " + "  ".join(f"{one!s:<16}" for one in others), flush=True)
+    for first, *cells in rows:
+        print(f"  {first!s:<36} " + "  ".join(f"{cell!s:<16}" for cell in cells), flush=True)
 
 
 def attacks(base: Base, folder: Path) -> tuple[dict[str, Any], bool]:
@@ -160,89 +160,98 @@ def attacks(base: Base, folder: Path) -> tuple[dict[str, Any], bool]:
         base.article(*snippets({**words, "base": str(base.root)}))
         within, _ = verified(base)
         without, _ = verified(base, "--no-sandbox")
-    found: dict[str, dict[str, str]] = {}
+    results: dict[str, dict[str, str]] = {}
     good = within.json["unsandboxed"] == ""
     for attack in ATTACKS:
         inside, outside = within.result(attack.name), without.result(attack.name)
         failed, succeeded = inside["verdict"] == "reproduced", outside["verdict"] != "reproduced"
         good &= failed and (succeeded or not attack.sure)
-        found[attack.name] = {
+        results[attack.name] = {
             "within": "fails" if failed else "SUCCEEDS",
             "without": "succeeds" if succeeded else "fails",
             "by": inside["reason"],
         }
     as_a_table(
         f"attacks, within and without; not sandboxed: {within.json['unsandboxed'] or 'nothing'}",
-        [(name, one["within"], one["without"], one["by"]) for name, one in found.items()],
+        [
+            (name, result["within"], result["without"], result["by"])
+            for name, result in results.items()
+        ],
     )
-    return {"unsandboxed": within.json["unsandboxed"], "attacks": found}, bool(good)
+    return {"unsandboxed": within.json["unsandboxed"], "attacks": results}, bool(good)
 
 
 def works(base: Base) -> tuple[dict[str, Any], bool]:
     """What must work within the sandbox."""
     base.article(*(fence(f"{info} id={name}", code) for name, (info, code) in WORKS.items()))
-    done, seconds = verified(base)
-    found = {
-        name: {"verdict": one["verdict"], "seconds": one["seconds"], "reason": one["reason"]}
+    report, seconds = verified(base)
+    results = {
+        name: {
+            "verdict": result["verdict"],
+            "seconds": result["seconds"],
+            "reason": result["reason"],
+        }
         for name in WORKS
-        for one in [done.result(name)]
+        for result in [report.result(name)]
     }
-    rows = [(n, o["verdict"], f"{o['seconds']:.1f} s", o["reason"][:90]) for n, o in found.items()]
+    rows = [
+        (n, o["verdict"], f"{o['seconds']:.1f} s", o["reason"][:90]) for n, o in results.items()
+    ]
     as_a_table(f"within the sandbox ({seconds:.0f} s)", rows)
-    for name, one in found.items():
-        if one["verdict"] == "broken":
-            print(f"\n{name}:\n{done.result(name)['outcome']['output'][-1500:]}")
-    return found, all(one["verdict"] in ("holds", "skipped") for one in found.values())
+    for name, result in results.items():
+        if result["verdict"] == "broken":
+            print(f"\n{name}:\n{report.result(name)['outcome']['output'][-1500:]}")
+    return results, all(result["verdict"] in ("holds", "skipped") for result in results.values())
 
 
 def timed(executor: Executor, sources: Sequence[str], gpus: int, jobs: int) -> float:
     """Wall seconds of these snippets on so many GPUs (0: none); each must pass."""
     slots = Slots(gpus, 4)
 
-    def one(source: str) -> str:
+    def run(source: str) -> str:
         with slots.take(min(gpus, 1)) as chosen:
             outcome = executor.run(Run(source, "python", "kb/KB0001.md", timeout=120, gpus=chosen))
-        return outcome.ended
+        return outcome.status
 
     started = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
-        ended = set(pool.map(one, sources))
+        statuses = set(pool.map(run, sources))
     seconds = time.perf_counter() - started
-    if ended != {"ran to its end"}:
-        raise SystemExit(f"the snippets do not pass: {ended}")
+    if statuses != {"passed"}:
+        raise SystemExit(f"the snippets do not pass: {statuses}")
     return seconds
 
 
-def timings(gpus: int, given: argparse.Namespace) -> tuple[dict[str, Any], bool]:
+def timings(gpus: int, options: argparse.Namespace) -> tuple[dict[str, Any], bool]:
     """The same snippets on one GPU and on two, four, eight; what the sandbox costs."""
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     running, good = Running(gpu_memory_gib=1024), True
     trivial = [TRIVIAL.format(n=n) for n in range(200)]
     for name in ("where allowed", "none"):
         with Executor(sys.executable, running, sandbox=name) as executor:  # type: ignore[arg-type]
             timed(executor, trivial[:2], 0, 1)
-            found[f"trivial, sandbox {name}"] = timed(executor, trivial, 0, 2) / len(trivial)
-    rows = [(name, f"{1000 * s:.2f} ms a snippet", "2 jobs") for name, s in found.items()]
+            figures[f"trivial, sandbox {name}"] = timed(executor, trivial, 0, 2) / len(trivial)
+    rows = [(name, f"{1000 * s:.2f} ms a snippet", "2 jobs") for name, s in figures.items()]
     kinds = {
-        f"{given.heavy} of {given.products} products": [HEAVY.format(count=given.products)]
-        * given.heavy,
-        f"{given.tiny} that add two tensors": [TINY.format(n=n) for n in range(given.tiny)],
+        f"{options.heavy} of {options.products} products": [HEAVY.format(count=options.products)]
+        * options.heavy,
+        f"{options.tiny} that add two tensors": [TINY.format(n=n) for n in range(options.tiny)],
     }
     with Executor(sys.executable, running, preload=["torch"]) as executor:
         if gpus:
             timed(executor, [TINY.format(n=1)] * 2 * gpus, gpus, 2 * gpus)  # what a first use costs
         for name, sources in kinds.items() if gpus else ():
             alone = timed(executor, sources[:1], 1, 1)
-            one = timed(executor, sources, 1, 8)
-            found[name] = {"alone": alone, "1": one}
-            row = [name, f"alone {alone:.2f} s", f"one GPU {one:.2f} s"]
+            one_gpu = timed(executor, sources, 1, 8)
+            figures[name] = {"alone": alone, "1": one_gpu}
+            row = [name, f"alone {alone:.2f} s", f"one GPU {one_gpu:.2f} s"]
             for count in (2, 4, 8)[: gpus.bit_length() - 1]:
-                seconds = found[name][str(count)] = timed(executor, sources, count, 8)
-                row.append(f"{count}: {seconds:.2f} s, {seconds / one:.2f} of it")
-                good &= "products" not in name or count > 2 or seconds / one <= 0.6
+                seconds = figures[name][str(count)] = timed(executor, sources, count, 8)
+                row.append(f"{count}: {seconds:.2f} s, {seconds / one_gpu:.2f} of it")
+                good &= "products" not in name or count > 2 or seconds / one_gpu <= 0.6
             rows.append(tuple(row))
     as_a_table("wall time, 8 jobs, the zygote warm", rows)
-    return found, good
+    return figures, good
 
 
 def main() -> None:
@@ -253,7 +262,7 @@ def main() -> None:
     parser.add_argument("--heavy", type=int, default=8, help="snippets with seconds of work each")
     parser.add_argument("--products", type=int, default=1500, help="bf16 products of 8192² each")
     parser.add_argument("--tiny", type=int, default=16)
-    given = parser.parse_args()
+    options = parser.parse_args()
     started = time.perf_counter()
     try:
         listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
@@ -264,24 +273,24 @@ def main() -> None:
     ours = (ROOT / "kbtools.toml").read_text("utf-8")
     table = re.search(r"^\[run\]\n(.*?)^\[toolchain\]", ours, re.MULTILINE | re.DOTALL)
     assert table, "kbtools.toml has no tables [run] and [run.preload] before [toolchain]"
-    whole: dict[str, Any] = {"gpus": gpus}
+    figures: dict[str, Any] = {"gpus": gpus}
     good: dict[str, bool] = {}
     with tempfile.TemporaryDirectory(prefix="kbt-") as name:
         folder = Path(name)
         for part in ("attacks", "works", "outside", "tmp"):
             (folder / part).mkdir()
-        if not given.timings:
+        if not options.timings:
             base = Base.make(folder / "attacks", folder / "tmp")
-            found, good["attacks"] = attacks(base, folder / "outside")
-            whole |= found
+            results, good["attacks"] = attacks(base, folder / "outside")
+            figures |= results
             base = Base.make(folder / "works", folder / "tmp", table[1])
-            whole["works"], good["works"] = works(base)
-    whole["timings"], good["timings"] = timings(gpus, given)
+            figures["works"], good["works"] = works(base)
+    figures["timings"], good["timings"] = timings(gpus, options)
     seconds = time.perf_counter() - started
     print(f"\n{seconds:.0f} s in all; as it should be: {good}")
-    if given.json:
-        whole |= {"good": good, "seconds": seconds}
-        given.json.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
+    if options.json:
+        figures |= {"good": good, "seconds": seconds}
+        options.json.write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
     sys.exit(0 if all(good.values()) else 1)
 
 

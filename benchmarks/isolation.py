@@ -84,10 +84,10 @@ def wall(folder: Path, isolation: str, jobs: int) -> float:
     command = [sys.executable, "-m", "kbtools.cli", "-C", str(folder), "verify", "--all"]
     command += ["--isolation", isolation, "--jobs", str(jobs), "--json", "-"]
     started = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - started
-    summary = json.loads(done.stdout)["summary"] if done.returncode == 0 else done.stderr
-    if done.returncode or set(summary) != {"holds"}:
+    summary = json.loads(process.stdout)["summary"] if process.returncode == 0 else process.stderr
+    if process.returncode or set(summary) != {"holds"}:
         raise SystemExit(f"the snippets do not hold: {summary}")
     return seconds
 
@@ -99,19 +99,19 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--count", type=int, default=20, help="small snippets")
     parser.add_argument("--compile", type=int, default=10, help="torch.compile snippets")
-    given = parser.parse_args()
-    print(f"{'snippets':<24} {'fork':>8} {'spawn':>8} {'fork/spawn':>11}   jobs={given.jobs}")
+    options = parser.parse_args()
+    print(f"{'snippets':<24} {'fork':>8} {'spawn':>8} {'fork/spawn':>11}   jobs={options.jobs}")
     for name, code, count in (
-        ("small", SMALL, given.count),
-        ("torch.compile", COMPILED, given.compile),
+        ("small", SMALL, options.count),
+        ("torch.compile", COMPILED, options.compile),
     ):
         if not count:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            knowledge_base(Path(folder), code, count, given.device)
-            fork = wall(Path(folder), "fork", given.jobs)
-            spawn = wall(Path(folder), "spawn", given.jobs)
-        row = f"{count} {name} on {given.device}"
+            knowledge_base(Path(folder), code, count, options.device)
+            fork = wall(Path(folder), "fork", options.jobs)
+            spawn = wall(Path(folder), "spawn", options.jobs)
+        row = f"{count} {name} on {options.device}"
         print(f"{row:<24} {fork:7.1f}s {spawn:7.1f}s {fork / spawn:11.2f}", flush=True)
 
 

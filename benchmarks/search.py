@@ -37,9 +37,9 @@ OWN = re.compile(r"[^\W\d_a-zA-Z]{4,}")
 
 def literals(base: Base) -> Iterator[tuple[str, str]]:
     """The article and the text of signatures."""
-    for one in base.articles:
-        for signature in one.matter.signatures[:2]:
-            yield one.id, signature.literal
+    for article in base.articles:
+        for signature in article.matter.signatures[:2]:
+            yield article.id, signature.literal
 
 
 def phrases(base: Base, language: str) -> Iterator[tuple[str, str]]:
@@ -47,24 +47,24 @@ def phrases(base: Base, language: str) -> Iterator[tuple[str, str]]:
     for page in base.pages:
         if page.translates and page.language == language:
             for key, length in (("title", 100), ("summary", 8)):
-                if found := OWN.findall(str(page.matter[key])):
-                    yield str(page.matter["id"]), max(found, key=len)[:length]
+                if matches := OWN.findall(str(page.matter[key])):
+                    yield str(page.matter["id"]), max(matches, key=len)[:length]
 
 
 def ask(page: Any, queries: list[tuple[str, str]]) -> tuple[int, int, int]:
     """How many find their article first, among the first three, and find nothing at all."""
-    found = [(article, page.evaluate(FIND, query)) for article, query in queries]
+    answers = [(article, page.evaluate(FIND, query)) for article, query in queries]
     return (
-        sum(paths[:1] == [f"{article}/"] for article, paths in found),
-        sum(f"{article}/" in paths[:3] for article, paths in found),
-        sum(not paths for _, paths in found),
+        sum(paths[:1] == [f"{article}/"] for article, paths in answers),
+        sum(f"{article}/" in paths[:3] for article, paths in answers),
+        sum(not paths for _, paths in answers),
     )
 
 
 def main() -> None:
     """Prints a table."""
     base = load_base(config.find(ROOT))
-    first, *others = base.config.knowledge_base.languages
+    first, *translations = base.config.knowledge_base.languages
     quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     handler = functools.partial(quiet, directory=ROOT / "site")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -72,15 +72,17 @@ def main() -> None:
     print(f"{'typed':34} {'on pages in':12} {'queries':>8} {'first':>6} {'top 3':>6} {'none':>5}")
     with sync_playwright() as played:
         browser = played.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        for language in (first, *others):
+        for language in (first, *translations):
             page = browser.new_page()
             below = "" if language == first else f"{language}/"
             page.goto(f"http://127.0.0.1:{server.server_port}/{below}search/")
             kinds = {"texts of signatures": list(literals(base))}
-            kinds |= {f"phrases of translations, {it}": list(phrases(base, it)) for it in others}
-            for what, queries in kinds.items():
-                one, three, none = ask(page, queries)
-                print(f"{what:34} {language:12} {len(queries):8} {one:6} {three:6} {none:5}")
+            kinds |= {
+                f"phrases of translations, {of}": list(phrases(base, of)) for of in translations
+            }
+            for kind, queries in kinds.items():
+                top, top_three, empty = ask(page, queries)
+                print(f"{kind:34} {language:12} {len(queries):8} {top:6} {top_three:6} {empty:5}")
         browser.close()
     server.shutdown()
 

@@ -46,9 +46,9 @@ VOCABULARY = 20_000
 def run(*command: str, cwd: Path) -> float:
     """Runs a command to its end; the processor seconds that it and all it started took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    process = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{process.stdout}{process.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -58,14 +58,16 @@ def words() -> tuple[list[str], list[float]]:
     """The words of the articles, and how often each and those before it are there."""
     random_ = random.Random(0)
     letters = string.ascii_lowercase
-    made = ["".join(random_.choices(letters, k=random_.randint(3, 10))) for _ in range(VOCABULARY)]
-    return made, list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
+    vocabulary = [
+        "".join(random_.choices(letters, k=random_.randint(3, 10))) for _ in range(VOCABULARY)
+    ]
+    return vocabulary, list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
 
 
 def chosen(random_: random.Random, count: int) -> list[str]:
     """So many words."""
-    known, weights = words()
-    return random_.choices(known, cum_weights=weights, k=count)
+    vocabulary, weights = words()
+    return random_.choices(vocabulary, cum_weights=weights, k=count)
 
 
 def prose(random_: random.Random, size: int) -> str:
@@ -91,7 +93,7 @@ def knowledge_base(folder: Path, count: int) -> None:
         title = f"{' '.join(chosen(random_, 4))} {number:x}: division by zero"
         article = re.sub('title: ".*"', f'title: "{title}"', text.replace("SYN00001", name))
         article = re.sub(
-            r"(?m)^(## .*\n)", lambda found, r=random_: f"{found[0]}\n{prose(r, 1300)}", article
+            r"(?m)^(## .*\n)", lambda heading, r=random_: f"{heading[0]}\n{prose(r, 1300)}", article
         )
         (folder / "kb" / f"{name}-synthetic.md").write_text(article, "utf-8")
         shutil.copy(evidence, evidence.with_name(f"{name}.jsonl"))
@@ -108,18 +110,18 @@ def page_weight(site: Path, name: str) -> int:
     """Bytes of a page and of all that it loads, modules that scripts import included."""
     page = site / name / "index.html"
     html = page.read_bytes()
-    wanted = [urljoin(f"/{name}/", one) for one, loaded in take_apart(html).addresses if loaded]
-    total, seen = compressed(page), set[str]()
-    while wanted:
-        address = wanted.pop().partition("?")[0]
-        if address in seen or not address.startswith("/"):
+    queue = [urljoin(f"/{name}/", link) for link, loaded in take_apart(html).addresses if loaded]
+    total, addresses = compressed(page), set[str]()
+    while queue:
+        address = queue.pop().partition("?")[0]
+        if address in addresses or not address.startswith("/"):
             continue
-        seen.add(address)
+        addresses.add(address)
         file = site / address[1:]
         total += compressed(file)
         if file.suffix == ".js":
             imports = re.findall(r"""(?m)^import .*?["'](\.[^"']+)["']""", file.read_text("utf-8"))
-            wanted += [urljoin(address, one) for one in imports]
+            queue += [urljoin(address, link) for link in imports]
     return total
 
 
@@ -154,7 +156,7 @@ def measure(folder: Path, count: int) -> dict[str, float]:
         pages = sum(1 for _ in (folder / "plain").rglob("index.html"))
         shutil.rmtree(folder / "plain")
     search = run(*KBTOOLS, "build", "--only", "search", cwd=root)
-    found = {
+    figures = {
         "articles": count,
         "pages": pages,
         "kbtools build, CPU s": round(min(ours), 1),
@@ -166,7 +168,7 @@ def measure(folder: Path, count: int) -> dict[str, float]:
         "first search, bytes at most": search_weight(root / "site"),
     }
     shutil.rmtree(root)
-    return found
+    return figures
 
 
 def main() -> None:

@@ -62,16 +62,16 @@ def base_of(base: Base, *, long: int = 0) -> Base:
         matter="upstream: [{report: a.b/c-d#12}, {fix: a.b/c-d@0123abc, basis: inferred}]\n",
     )
     file = next((base.root / "kb").glob("*.md"))
-    whole = file.read_text("utf-8")
+    article = file.read_text("utf-8")
     mean = " ".join(TAGS) + tail
     for key in ("title", "summary", "components", "stage", "severity"):
         value = [mean] if key == "components" else mean
         lines = [
             f"{key}: {json.dumps(value)}" if line.startswith(f"{key}: ") else line
-            for line in whole.split("\n")
+            for line in article.split("\n")
         ]
-        whole = "\n".join(lines)
-    file.write_text(whole, "utf-8")
+        article = "\n".join(lines)
+    file.write_text(article, "utf-8")
     settings = base.root / "kbtools.toml"
     words = json.dumps([mean], ensure_ascii=False)
     settings.write_text(
@@ -91,7 +91,7 @@ def code(text: str) -> str:
 def poison(rows: Path, long: int = 0) -> None:
     """Puts hostile text into every field of recorded evidence that is text."""
     mean = " ".join(TAGS) + "\n\x00\x1b[31m\u2028" + "<b>x\n" * (long // 5)
-    made = []
+    lines = []
     for line in rows.read_text("utf-8").splitlines():
         row = json.loads(line)
         row["outcome"] |= {"output": f"{row['outcome'].get('output', '')}\nthe failure\n{mean}"}
@@ -100,5 +100,5 @@ def poison(rows: Path, long: int = 0) -> None:
         row["toolchain"]["packages"] = {"torch": "2.7.1", TAGS[0]: TAGS[1]}
         row["toolchain"]["gpus"] = [{"name": TAGS[0], "sm": TAGS[1]}]
         row["kbtools"] = TAGS[0]
-        made.append(json.dumps(row))
-    rows.write_text("\n".join(made) + "\n", "utf-8")
+        lines.append(json.dumps(row))
+    rows.write_text("\n".join(lines) + "\n", "utf-8")
