@@ -29,19 +29,19 @@ def parts(snippets: list[Snippet], of: int, seconds: dict[str, float]) -> list[s
 
 SNIPPETS = [snippet(article, number) for article in range(1, 61) for number in range(1, 8)]
 RANDOM = random.Random(4)
-SECONDS = {one.name: RANDOM.choice([0.2, 0.5, 1, 3, 9, 30]) for one in SNIPPETS}
+SECONDS = {s.name: RANDOM.choice([0.2, 0.5, 1, 3, 9, 30]) for s in SNIPPETS}
 
 
 def test_every_snippet_is_in_one_shard() -> None:
     """The shards together are the whole, and none overlaps another, in whatever order given."""
-    found = parts(SNIPPETS, 8, SECONDS)
-    assert sum(map(len, found)) == len(SNIPPETS) == len(set().union(*found))
-    assert parts(SNIPPETS[::-1], 8, SECONDS) == found
+    shards = parts(SNIPPETS, 8, SECONDS)
+    assert sum(map(len, shards)) == len(SNIPPETS) == len(set().union(*shards))
+    assert parts(SNIPPETS[::-1], 8, SECONDS) == shards
 
 
 def test_balanced() -> None:
     """By recorded seconds no shard takes a third more than the mean."""
-    loads = [sum(SECONDS[name] for name in one) for one in parts(SNIPPETS, 8, SECONDS)]
+    loads = [sum(SECONDS[name] for name in shard) for shard in parts(SNIPPETS, 8, SECONDS)]
     assert max(loads) < 4 / 3 * sum(loads) / len(loads)
 
 
@@ -49,15 +49,15 @@ def test_stable() -> None:
     """An article that is added moves no snippet to another shard; nor does a little more time."""
     before = parts(SNIPPETS, 8, SECONDS)
     after = parts([*SNIPPETS, *(snippet(61, n) for n in range(1, 8))], 8, SECONDS)
-    assert all(one <= other for one, other in zip(before, after, strict=True))
+    assert all(names <= more for names, more in zip(before, after, strict=True))
     longer = {name: seconds * 1.02 for name, seconds in SECONDS.items() if seconds not in (0.5, 1)}
     assert parts(SNIPPETS, 8, {**SECONDS, **longer}) == before
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "2", "1/0", "a/b", "-1/2", "1/2/3"])
-def test_no_part(text: str) -> None:
-    """What is no part of a whole is refused."""
-    with pytest.raises(ValueError, match="no part"):
+def test_not_a_shard(text: str) -> None:
+    """A text that is not a shard is refused."""
+    with pytest.raises(ValueError, match="is not a shard"):
         sharding.parse(text)
 
 
@@ -81,8 +81,8 @@ def test_shards_merged_are_the_whole_run(base: Base, tmp_path: Path) -> None:
         )
     evidence = base.root / "evidence"
     assert base.verify("--record", "--all").code == 0
-    whole = comparable(evidence)
-    assert sum(content.count(b"\n") for content in whole.values()) == 15
+    unsharded = comparable(evidence)
+    assert sum(content.count(b"\n") for content in unsharded.values()) == 15
     shutil.rmtree(evidence)
     folders = []
     for number in range(1, 9):
@@ -96,7 +96,7 @@ def test_shards_merged_are_the_whole_run(base: Base, tmp_path: Path) -> None:
         merged = base.kbtools("evidence", "merge", *map(str, folders))
         assert merged.code == 0, merged.err
         assert "15 rows taken, 15 of them new" in merged.out
-        assert comparable(evidence) == whole
+        assert comparable(evidence) == unsharded
         content = {file.name: file.read_bytes() for file in evidence.iterdir()}
         first = first or content
         assert content == first

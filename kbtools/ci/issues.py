@@ -1,4 +1,4 @@
-"""One issue for each article that news is about: found again by a mark in its text.
+"""One issue on GitHub for each article whose evidence changed, found again by a mark in its text.
 
 The only module that speaks to GitHub, through its own program `gh`.
 """
@@ -18,7 +18,11 @@ from kbtools.evidence import changes
 from kbtools.evidence.changes import ArticleChanges, VerdictChange
 
 LABEL = "kbtools"
-"""Only who may sort issues can set it: no stranger's issue is taken for ours."""
+"""Only those who may sort issues can set it, so an issue of a stranger is not taken for ours."""
+
+
+class GitHubError(KbtoolsError):
+    """`gh` is not installed, or it refused a command."""
 
 
 class Issue(msgspec.Struct, frozen=True):
@@ -43,27 +47,32 @@ def mark(article: str) -> str:
     return f"<!-- kbtools:{article} -->"
 
 
-def issue(article: Article, told: ArticleChanges, config: Config) -> Issue:
-    """What the issue about an article says from now on."""
+def issue(article: Article, news: ArticleChanges, config: Config) -> Issue:
+    """What the issue about an article says from now on.
+
+    Args:
+        article: The article.
+        news: What changed for it, and what is contradicted of it now.
+        config: Name and address of the knowledge base.
+    """
     link = links.markdown(article.matter, config.knowledge_base.url)
-    standing = told.standing or told.changes
-    title = f"{article.id}: {changes.headline(standing)}"
-    comment = "\n".join(f"- {_code(changes.line(one))}" for one in told.changes) + "\n"
-    if not told.standing:
+    title = f"{article.id}: {changes.headline(news.standing or news.changes)}"
+    comment = "\n".join(f"- {_code(changes.line(change))}" for change in news.changes) + "\n"
+    if not news.standing:
         comment += f"\nNothing that was run contradicts {article.id} any more.\n"
     lines = [mark(article.id), f"Runs contradict what {link} says.", ""]
     lines += ["| snippet | verdict | on | when | why |", "| --- | --- | --- | --- | --- |"]
-    lines += [_row(one) for one in told.standing]
+    lines += [_row(change) for change in news.standing]
     lines += ["", "New:", "", comment, "Next: run it, then correct the claim or the snippet:", ""]
     lines += [f"    kbtools verify {article.id} --all", ""]
-    for reply in changes.replies(article, told.changes, config):
+    for reply in changes.replies(article, news.changes, config):
         head, _, text = reply.partition("\n\n")
         lines += [f"A reply that is ready. {_code(head)}", "", _fenced(text), ""]
-    return Issue(article.id, title[:250], "\n".join(lines), comment, not told.standing)
+    return Issue(article.id, title[:250], "\n".join(lines), comment, not news.standing)
 
 
-def _row(one: VerdictChange) -> str:
-    cells = (one.snippet, one.after, one.where, one.when, _code(one.reason))
+def _row(change: VerdictChange) -> str:
+    cells = (change.snippet, change.after, change.where, change.when, _code(change.reason))
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
@@ -80,50 +89,65 @@ def _fenced(text: str) -> str:
     return f"{fence}markdown\n{text.rstrip()}\n{fence}"
 
 
-def post(wanted: Sequence[Issue]) -> list[str]:
+def post(issues: Sequence[Issue]) -> list[str]:
     """Opens each issue, or updates the open one; a line for each that says what was done.
 
     Raises:
-        KbtoolsError: `gh` cannot be run, or refuses.
+        GitHubError: `gh` cannot be run, or refuses.
     """
-    if not wanted:
+    if not issues:
         return []
     _gh("label", "create", LABEL, "--force", "--description", "Found by kbtools")
-    listed = _gh(
+    numbers = _open_issues(issues)
+    return [_post(issue, numbers.get(issue.article)) for issue in issues]
+
+
+def _open_issues(issues: Sequence[Issue]) -> dict[str, int]:
+    """Id of an article → the number of its open issue, the oldest if there are several."""
+    listing = _gh(
         *("issue", "list", "--state", "open", "--label", LABEL),
         *("--limit", "1000", "--json", "number,body"),
     )
     numbers: dict[str, int] = {}
-    for one in json.loads(listed):
-        for issue in wanted:
-            if str(one["body"]).startswith(issue.mark):
-                # of two that are open, by whatever mishap, the older one
-                numbers[issue.article] = min(one["number"], numbers.get(issue.article, 10**12))
-    return [_post(one, numbers.get(one.article)) for one in wanted]
+    for entry in json.loads(listing):
+        for issue in issues:
+            if str(entry["body"]).startswith(issue.mark):
+                number = int(entry["number"])
+                numbers[issue.article] = min(number, numbers.get(issue.article, number))
+    return numbers
 
 
-def _post(one: Issue, number: int | None) -> str:
+def _post(issue: Issue, number: int | None) -> str:
+    """Opens an issue, or updates the open one with this number; a line that says what was done."""
     if number is None:
-        if one.solved:
-            return f"{one.article}: well again, and no issue is open"
-        words = ("issue", "create", "--title", one.title, "--label", LABEL, "--body-file", "-")
-        return f"{one.article}: opened {_gh(*words, given=one.body).strip()}"
-    if not one.solved:
-        how = ("issue", "edit", str(number), "--title", one.title, "--body-file", "-")
-        _gh(*how, given=one.body)
-    _gh("issue", "comment", str(number), "--body-file", "-", given=one.comment)
-    if one.solved:
+        if issue.solved:
+            return f"{issue.article}: well again, and no issue is open"
+        head = ("--title", issue.title, "--label", LABEL)
+        address = _gh("issue", "create", *head, "--body-file", "-", stdin=issue.body)
+        return f"{issue.article}: opened {address.strip()}"
+    if not issue.solved:
+        edit = ("issue", "edit", str(number), "--title", issue.title, "--body-file", "-")
+        _gh(*edit, stdin=issue.body)
+    _gh("issue", "comment", str(number), "--body-file", "-", stdin=issue.comment)
+    if issue.solved:
         _gh("issue", "close", str(number))
-        return f"{one.article}: closed #{number}"
-    return f"{one.article}: updated #{number}"
+        return f"{issue.article}: closed #{number}"
+    return f"{issue.article}: updated #{number}"
 
 
-def _gh(*words: str, given: str = "") -> str:
+def _gh(*arguments: str, stdin: str = "") -> str:
+    """What `gh` prints.
+
+    Raises:
+        GitHubError: it cannot be run, or refuses.
+    """
     try:
-        done = subprocess.run(["gh", *words], input=given.encode(), capture_output=True, check=True)
+        process = subprocess.run(
+            ["gh", *arguments], input=stdin.encode(), capture_output=True, check=True
+        )
     except OSError as error:
-        raise KbtoolsError(f"gh, the program of GitHub, cannot be run: {error}") from error
+        raise GitHubError(f"gh, the program of GitHub, cannot be run: {error}") from error
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode("utf-8", "replace").strip()
-        raise KbtoolsError(f"gh {' '.join(words[:2])}: {said}") from error
-    return done.stdout.decode("utf-8", "replace")
+        message = error.stderr.decode("utf-8", "replace").strip()
+        raise GitHubError(f"gh {' '.join(arguments[:2])}: {message}") from error
+    return process.stdout.decode("utf-8", "replace")

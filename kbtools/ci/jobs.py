@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 
 import msgspec
@@ -23,13 +23,17 @@ MOST = 256
 """Jobs that GitHub makes of one matrix."""
 
 
+class JobsError(KbtoolsError):
+    """No matrix of jobs can be made: a toolchain is not declared, or there are too many jobs."""
+
+
 class Job(msgspec.Struct, frozen=True, rename="kebab"):
     """One part of one toolchain's snippets on one kind of machine."""
 
     name: str
     toolchain: str
     needs: str
-    """`cpu`, `gpu` or `gpus:2`: what `kbtools verify --needs` is told."""
+    """`cpu`, `gpu` or `gpus:2`, as the argument of `kbtools verify --needs`."""
     shard: str
     runs_on: tuple[str, ...]
     """Labels of the machine."""
@@ -44,8 +48,8 @@ def need(snippet: Snippet) -> str:
     """The machine that a snippet needs: `cpu`, `gpu` (also to itself) or `gpus:2`."""
     if snippet.gpus > 1:
         return f"gpus:{snippet.gpus}"
-    runs_there = snippet.language == "cuda" and snippet.keys.requires == "cpu"
-    return "gpu" if snippet.gpus or runs_there else "cpu"
+    runs_on_gpu = snippet.language == "cuda" and snippet.keys.requires == "cpu"
+    return "gpu" if snippet.gpus or runs_on_gpu else "cpu"
 
 
 def jobs(
@@ -55,117 +59,164 @@ def jobs(
     needs: Iterable[str] | None = None,
     shards: int | None = None,
 ) -> tuple[Job, ...]:
-    """The jobs of these toolchains (default: all that are declared and can be built).
+    """The jobs of some toolchains.
 
-    A toolchain has jobs on the machines of `[ci.runners]` that its snippets need; a snippet that
-    surely cannot be run there is not counted. `shards` is how many parts each is cut into; by
-    default as many as take `[ci] shard-seconds` each.
+    A toolchain has jobs on the machines of `[ci.runners]` that its snippets need. A snippet that
+    certainly cannot be run on a machine is not counted.
+
+    Args:
+        articles: Those whose snippets are to be run.
+        config: Says which machines there are.
+        names: Names of toolchains; by default all that are declared and can be built.
+        needs: Kinds of machines, as in `gpu`; by default all of `[ci.runners]`.
+        shards: How many parts each toolchain is cut into; by default as many as take
+            `[ci] shard-seconds` each.
 
     Raises:
-        KbtoolsError: a name is not declared, or they are more than GitHub takes.
+        JobsError: a name is not declared, or there are more jobs than GitHub accepts.
     """
-    known = declared.read_declarations(config)
-    chosen = list(known) if names is None else list(names)
-    if unknown := sorted({*chosen} - {*known}):
-        raise KbtoolsError(f"no toolchain `{unknown[0]}`; see: kbtools toolchain list")
-    seen = seen_toolchains(articles, config)
+    declarations = declared.read_declarations(config)
+    chosen = list(declarations) if names is None else list(names)
+    if unknown := sorted({*chosen} - {*declarations}):
+        raise JobsError(f"no toolchain `{unknown[0]}`; see: kbtools toolchain list")
+    recorded = recorded_toolchains(articles, config)
     seconds = sharding.recorded_seconds(articles, config)
-    found: list[Job] = []
+    result: list[Job] = []
     for name in chosen:
-        if not known[name].is_built:
+        declaration = declarations[name]
+        if not declaration.is_built:
             continue  # an interpreter of one machine
-        like = expected(known[name], seen, config)
-        own = declared.dedicated_articles(config, name)
-        ours = [one for one in articles if not own or one.id in own]
-        for words, labels in config.ci.runners.items():
-            if needs is not None and words not in needs:
+        toolchain = expected_toolchain(declaration, recorded, config)
+        dedicated = declared.dedicated_articles(config, name)
+        candidates = [a for a in articles if not dedicated or a.id in dedicated]
+        for machine, labels in config.ci.runners.items():
+            if needs is not None and machine not in needs:
                 continue
-            mine = [s for s in runnable(ours, name, like, words) if need(s) == words]
-            found += _parts(name, known[name], words, labels, mine, seconds, config, shards)
-    if len(found) > MOST:
-        raise KbtoolsError(
-            f"{len(found)} jobs, and GitHub takes {MOST} of one matrix: raise `shard-seconds` in"
+            snippets = [
+                snippet
+                for snippet in runnable(candidates, name, toolchain, machine)
+                if need(snippet) == machine
+            ]
+            job = Job(name, name, machine, "1/1", labels, 0, 0, declaration.size_gb)
+            result += _parts(job, snippets, seconds, shards or _count(snippets, seconds, config))
+    if len(result) > MOST:
+        raise JobsError(
+            f"{len(result)} jobs, and GitHub takes {MOST} of one matrix: raise `shard-seconds` in"
             " kbtools.toml, or ask for fewer toolchains"
         )
-    return tuple(found)
+    return tuple(result)
+
+
+def _count(snippets: Sequence[Snippet], seconds: Mapping[str, float], config: Config) -> int:
+    """Into how many shards snippets are cut, so that each takes `[ci] shard-seconds`."""
+    total = sum(seconds.get(snippet.name, sharding.UNKNOWN) for snippet in snippets)
+    return max(1, math.ceil(total / config.ci.shard_seconds))
 
 
 def _parts(
-    name: str,
-    one: Declaration,
-    words: str,
-    labels: tuple[str, ...],
-    snippets: Sequence[Snippet],
-    seconds: Mapping[str, float],
-    config: Config,
-    shards: int | None,
-) -> Iterable[Job]:
-    total = sum(seconds.get(snippet.name, sharding.UNKNOWN) for snippet in snippets)
-    of = min(shards or max(1, math.ceil(total / config.ci.shard_seconds)), len(snippets))
-    for number in range(1, of + 1):
-        shard = sharding.Shard(number, of)
-        mine = sharding.part(snippets, shard, seconds)
-        if not mine:
-            continue
-        took = math.ceil(sum(seconds.get(snippet, sharding.UNKNOWN) for snippet in mine))
-        shown = f"{name}, {words}" + (f", {shard}" if of > 1 else "")
-        yield Job(shown, name, words, str(shard), labels, len(mine), took, one.size_gb)
+    job: Job, snippets: Sequence[Snippet], seconds: Mapping[str, float], count: int
+) -> Iterator[Job]:
+    """A job cut into parts, none of them empty.
+
+    Args:
+        job: Says what is equal for all parts: toolchain, machine, labels and size.
+        snippets: All snippets of the job.
+        seconds: Name of a snippet → what it takes.
+        count: How many parts there are at most.
+    """
+    count = min(count, len(snippets))
+    for number in range(1, count + 1):
+        shard = sharding.Shard(number, count)
+        names = sharding.part(snippets, shard, seconds)
+        if names:
+            total = math.ceil(sum(seconds.get(name, sharding.UNKNOWN) for name in names))
+            title = f"{job.toolchain}, {job.needs}" + (f", {shard}" if count > 1 else "")
+            yield msgspec.structs.replace(
+                job, name=title, shard=str(shard), snippets=len(names), seconds=total
+            )
 
 
 def runnable(
-    articles: Iterable[Article], name: str, like: Toolchain | None, words: str
+    articles: Iterable[Article], name: str, toolchain: Toolchain | None, machine: str
 ) -> list[Snippet]:
-    """The snippets that may run on a toolchain, on a machine of that kind.
+    """The snippets that may run on a toolchain.
 
-    Of a toolchain on which nothing was run yet only its name says that a snippet is not for it.
+    Args:
+        articles: The articles whose snippets are considered; retired ones have none to run.
+        name: The name of the toolchain.
+        toolchain: What it holds. If that is not known (None), only a fence with `toolchain=`
+            can say that a snippet is not for it.
+        machine: The kind of machine, as in `cpu` or `gpus:2`.
     """
-    standing = [s for one in articles if not one.matter.retired for s in one.snippets]
-    if like is None:
-        return [s for s in standing if s.keys.toolchain in (None, name)]
-    there = _with_gpus(like, words)
-    return [s for s in standing if expect(s, there, name).what != "skip" or _hardware(s, words)]
+    snippets = [s for article in articles if not article.matter.retired for s in article.snippets]
+    if toolchain is None:
+        return [s for s in snippets if s.keys.toolchain in (None, name)]
+    on_machine = _with_gpus(toolchain, machine)
+    return [
+        snippet
+        for snippet in snippets
+        if expect(snippet, on_machine, name).what != "skip"
+        or _depends_on_hardware(snippet, machine)
+    ]
 
 
-def _with_gpus(like: Toolchain, words: str) -> Toolchain:
-    """The same software on a machine of a kind; which GPU it will be is not known here."""
-    count = 0 if words == "cpu" else int(words.partition(":")[2] or 1)
-    return msgspec.structs.replace(like, gpus=(like.gpus or (Gpu("", "0.0"),))[:1] * count)
+def _with_gpus(toolchain: Toolchain, machine: str) -> Toolchain:
+    """The same software on a kind of machine; its GPU is the recorded one, or an unknown one."""
+    count = 0 if machine == "cpu" else int(machine.partition(":")[2] or 1)
+    gpu = (toolchain.gpus or (Gpu("", "0.0"),))[:1]
+    return msgspec.structs.replace(toolchain, gpus=gpu * count)
 
 
-def _hardware(snippet: Snippet, words: str) -> bool:
-    """Whether what keeps a snippet from running may be no more than what is not known here."""
-    named = {name for entry in snippet.affected for name in entry}
-    return words != "cpu" and bool(snippet.keys.sm or named & {"sm", "driver", "gpus", "cuda"})
+def _depends_on_hardware(snippet: Snippet, machine: str) -> bool:
+    """Whether only the machine itself can say that it cannot run a snippet."""
+    names = {name for entry in snippet.affected for name in entry}
+    return machine != "cpu" and bool(snippet.keys.sm or names & {"sm", "driver", "gpus", "cuda"})
 
 
-def seen_toolchains(articles: Iterable[Article], config: Config) -> tuple[Toolchain, ...]:
+def recorded_toolchains(articles: Iterable[Article], config: Config) -> tuple[Toolchain, ...]:
     """Every toolchain of which there is evidence, those with a GPU first."""
-    found = {
+    by_identity = {
         row.toolchain.identity: row.toolchain
-        for one in articles
-        for row in store.read(config.evidence, one.id)
+        for article in articles
+        for row in store.read(config.evidence, article.id)
     }
-    return tuple(sorted(found.values(), key=lambda one: not one.gpus))
+    return tuple(sorted(by_identity.values(), key=lambda toolchain: not toolchain.gpus))
 
 
-def expected(one: Declaration, seen: Iterable[Toolchain], config: Config) -> Toolchain | None:
-    """What an environment holds, by the evidence of one that was built alike; None: not known.
+def expected_toolchain(
+    declaration: Declaration, recorded: Iterable[Toolchain], config: Config
+) -> Toolchain | None:
+    """What an environment will hold, by the evidence of one that was built alike.
 
-    A declaration names what it is about and the installer brings more: what came was recorded. Of
-    several that agree it is the one with the fewest packages.
+    A declaration names the packages that it is about, and the installer adds what they depend on.
+    Evidence has both.
+
+    Args:
+        declaration: The environment.
+        recorded: The toolchains of which there is evidence.
+        config: Says which packages a recorded toolchain has.
+
+    Returns:
+        Of the toolchains that agree with the declaration the one with the fewest packages; None
+        if none does.
     """
-    pins = [Requirement(text) for text in (*one.before, *one.packages)]
     patterns = config.toolchain.packages or ("*",)
-    told = [pin for pin in pins if any(fnmatch(canonicalize_name(pin.name), p) for p in patterns)]
-    alike = [toolchain for toolchain in seen if told and all(_has(toolchain, pin) for pin in told)]
-    alike = [toolchain for toolchain in alike if _same_python(toolchain.python, one.python)]
+    pins = [Requirement(text) for text in (*declaration.before, *declaration.packages)]
+    pins = [pin for pin in pins if _is_recorded(pin, patterns)]
+    alike = [
+        toolchain
+        for toolchain in recorded
+        if pins
+        and all(_satisfies(toolchain, pin) for pin in pins)
+        and f"{toolchain.python}.".startswith(f"{declaration.python}.")
+    ]
     return min(alike, key=lambda toolchain: len(toolchain.packages), default=None)
 
 
-def _has(toolchain: Toolchain, pin: Requirement) -> bool:
-    there = toolchain.packages.get(canonicalize_name(pin.name))
-    return there is not None and pin.specifier.contains(there, prereleases=True)
+def _is_recorded(pin: Requirement, patterns: Iterable[str]) -> bool:
+    return any(fnmatch(canonicalize_name(pin.name), pattern) for pattern in patterns)
 
 
-def _same_python(there: str, wanted: str) -> bool:
-    return f"{there}.".startswith(f"{wanted}.")
+def _satisfies(toolchain: Toolchain, pin: Requirement) -> bool:
+    version = toolchain.packages.get(canonicalize_name(pin.name))
+    return version is not None and pin.specifier.contains(version, prereleases=True)

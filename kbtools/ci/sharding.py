@@ -32,41 +32,46 @@ def parse(text: str) -> Shard:
     """A shard as it is written: `2/8`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a shard.
     """
-    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
-    if not found or int(found[1]) > int(found[2]):
-        raise ValueError(f"`{text}` is no part as in 2/8")
-    return Shard(int(found[1]), int(found[2]))
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if not match or int(match[1]) > int(match[2]):
+        raise ValueError(f"`{text}` is not a shard, as in 2/8")
+    return Shard(int(match[1]), int(match[2]))
 
 
 def recorded_seconds(articles: Iterable[Article], config: Config) -> dict[str, float]:
-    """Name of a snippet → the seconds that it took, in the median of what is recorded of it."""
-    known = {}
-    for one in articles:
-        rows = store.read(config.evidence, one.id)
-        for snippet in one.snippets:
-            found = [row.outcome.seconds for row in store.of_snippet(rows, snippet)]
-            if found:
-                known[snippet.name] = statistics.median(found)
-    return known
+    """Name of a snippet → the seconds that it took, the median of its recorded runs."""
+    medians = {}
+    for article in articles:
+        rows = store.read(config.evidence, article.id)
+        for snippet in article.snippets:
+            seconds = [row.outcome.seconds for row in store.of_snippet(rows, snippet)]
+            if seconds:
+                medians[snippet.name] = statistics.median(seconds)
+    return medians
 
 
 def part(snippets: Iterable[Snippet], shard: Shard, seconds: Mapping[str, float]) -> set[str]:
     """The names of the snippets of one shard.
 
-    In the order of their ids each goes to the shard that has least so far. An article that is
-    added has the highest id and moves none of those before it; and as seconds only count as the
-    next power of two, a run that took a little longer moves none either.
+    In the order of their ids each snippet goes to the shard with the least work so far. A new
+    article has the highest id, so it moves no snippet of the others. Seconds are rounded up to a
+    power of two, so that a run that took a little longer moves none either.
+
+    Args:
+        snippets: All snippets of the run.
+        shard: Which part.
+        seconds: Name of a snippet → what it takes; snippets without an entry take `UNKNOWN`.
     """
     loads = [(0.0, number) for number in range(1, shard.of + 1)]
-    mine = set()
+    names = set()
     for snippet in _in_order(snippets):
         load, number = heapq.heappop(loads)
         heapq.heappush(loads, (load + _weight(seconds.get(snippet.name, UNKNOWN)), number))
         if number == shard.number:
-            mine.add(snippet.name)
-    return mine
+            names.add(snippet.name)
+    return names
 
 
 def _in_order(snippets: Iterable[Snippet]) -> Sequence[Snippet]:

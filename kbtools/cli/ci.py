@@ -36,5 +36,5 @@ def ci_matrix(
 
     base = load_base(config_of(ctx))
     articles, _ = readable_articles(base)
-    made = jobs.jobs(articles, base.config, names or None, needs or None, shards)
-    click.echo(msgspec.json.encode({"include": made}))
+    matrix = jobs.jobs(articles, base.config, names or None, needs or None, shards)
+    click.echo(msgspec.json.encode({"include": matrix}))

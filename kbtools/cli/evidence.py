@@ -70,8 +70,8 @@ def prune(ctx: click.Context, dry_run: bool) -> None:
     for article in readable:
         digests = {snippet.digest for snippet in article.snippets}
         if dry_run:
-            there = rows.read(folder, article.id)
-            dropped = tuple(row for row in there if row.code not in digests)
+            recorded = rows.read(folder, article.id)
+            dropped = tuple(row for row in recorded if row.code not in digests)
         else:
             dropped = rows.prune(folder, article.id, digests, base.config)
         for row in dropped:
@@ -105,29 +105,29 @@ def changes(
     from kbtools.evidence import store as rows
 
     if (ref is None) == (old is None):
-        raise click.UsageError("--since REF or --old FOLDER, one of them")
+        raise click.UsageError("give one of --since REF and --old FOLDER")
     base = load_base(config_of(ctx))
     readable, _ = readable_articles(base)
-    ids = [one.id for one in readable]
+    ids = [article.id for article in readable]
     after = {name: rows.read(base.config.evidence, name) for name in ids}
     if old is not None:
         before = {name: rows.read(old, name) for name in ids}
     else:
         before = git.evidence_at(str(ref), base.config)
-    by_id = {one.id: one for one in readable}
-    told = changes.changes_between(before, after, readable, base.config.toolchain.headline)
-    wanted = [tracker.issue(by_id[one.article], one, base.config) for one in told]
+    by_id = {article.id: article for article in readable}
+    news = changes.changes_between(before, after, readable, base.config.toolchain.headline)
+    texts = [tracker.issue(by_id[entry.article], entry, base.config) for entry in news]
     if as_json:
-        whole = [
-            {**msgspec.to_builtins(one), "issue": text}
-            for one, text in zip(told, wanted, strict=True)
+        reports = [
+            {**msgspec.to_builtins(entry), "issue": text}
+            for entry, text in zip(news, texts, strict=True)
         ]
-        click.echo(msgspec.json.format(msgspec.json.encode(whole)))
+        click.echo(msgspec.json.format(msgspec.json.encode(reports)))
     else:
-        for one in told:
-            for change in one.changes:
+        for entry in news:
+            for change in entry.changes:
                 click.echo(changes.line(change))
-        if not told:
+        if not news:
             click.echo("nothing changed")
-    for line in tracker.post(wanted) if issues else ():
+    for line in tracker.post(texts) if issues else ():
         click.echo(line, err=as_json)
