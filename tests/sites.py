@@ -14,5 +14,5 @@ TEMPLATES = Path(scaffold.__file__).parent / "templates"
 def prepared(base: Base) -> Base:
     """A base with the `mkdocs.yml` that `kbtools init` writes."""
     text = (TEMPLATES / "mkdocs.yml").read_text("utf-8")
-    (base.root / "mkdocs.yml").write_text(text.replace("@NAME@", "a test"), "utf-8")
+    (base.root / "mkdocs.yml").write_text(text.replace("${name}", "a test"), "utf-8")
     return base

@@ -84,6 +84,18 @@ def test_published_addresses_only_grow(base: Base) -> None:
     assert "published.txt:3: KB307 `KB0009/` was published" in checked.out + checked.err
 
 
+def test_what_new_prints_is_enough_for_check(base: Base) -> None:
+    """In a base with published addresses, `new` names the command without which `check` fails."""
+    base.article(fence("python repro", "raise ValueError('the failure')"), fence("python fix", "1"))
+    assert "link --publish" not in base.kbtools("new", "before anything is published").out
+    base.kbtools("link", "--publish")
+    printed = base.kbtools("new", "KeyError: 'a'").out
+    assert "KB307" in base.kbtools("check").out
+    assert "    kbtools link --publish" in printed
+    base.kbtools("link", "--publish")
+    assert base.kbtools("check").code == 0
+
+
 def test_the_command(base: Base) -> None:
     """`link` answers with 0, with 3 for a thread that no article names, with 2 for neither."""
     thread = "upstream:\n  - {report: example/thing#7}"

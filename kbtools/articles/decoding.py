@@ -1,4 +1,4 @@
-"""Page → Article: from raw values to typed ones, key by key, so that every problem is found."""
+"""Page → Article: raw values become typed ones, key by key, so that every problem is reported."""
 
 from __future__ import annotations
 
@@ -30,71 +30,87 @@ from kbtools.articles.parsing import ROLES, Fence, Page
 
 @cache
 def field_types(form: type[msgspec.Struct]) -> dict[str, typing.Any]:
-    """Name → type of the fields of a form, asked only once: that takes longer than an article."""
+    """Name → type of the fields of a form. Cached: it takes longer than to decode an article."""
     return typing.get_type_hints(form, include_extras=True)
 
 
 def convert(
     raw: dict[str, object], form: type[msgspec.Struct], *, strict: bool = True
 ) -> tuple[dict[str, object], list[tuple[str, str]]]:
-    """The values of `form`'s fields found in `raw`, and `(path, why)` of each that will not do.
+    """The values in `raw` of a form's fields, and `(path, why)` of each that its type refuses.
 
-    A missing key is not reported here, nor one that the form does not have.
+    A missing key is not reported here, nor a key that the form does not have.
+
+    Args:
+        raw: keys and values as YAML or a fence gives them.
+        form: the struct whose fields say which types the values must have.
+        strict: whether a text must not stand for a number; fences hold only texts.
     """
     values: dict[str, object] = {}
-    wrong: list[tuple[str, str]] = []
+    errors: list[tuple[str, str]] = []
     for name, kind in field_types(form).items():
         if name in raw:
             try:
                 values[name] = msgspec.convert(raw[name], kind, strict=strict)
             except msgspec.ValidationError:
-                wrong += [(name + path, why) for path, why in _errors(raw[name], kind, strict)]
-    return values, wrong
+                errors += [(name + path, why) for path, why in _errors(raw[name], kind, strict)]
+    return values, errors
 
 
 def _errors(value: object, kind: typing.Any, strict: bool) -> Iterator[tuple[str, str]]:
-    """`(path, why)` of what will not do: of every part, and of the whole if it is not the parts."""
+    """`(path, why)` of everything in a value that its type refuses.
+
+    msgspec stops at the first error, and an author wants to see all of them at once. So the parts
+    of a value that was refused are converted again, one by one; if each is accepted, the error is
+    of the value itself. For `upstream` = `[{"report": "no thread"}, 7]` it yields
+    `("[0].report", "Expected `str` matching regex …")` and `("[1]", "Expected `object`, got
+    `int`")`; for `components` = `[]`, of which there is no part, `("", "Expected `array` of length
+    >= 1")`.
+    """
     plain = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
     if typing.get_origin(plain) is types.UnionType:  # X | None
         plain = typing.get_args(plain)[0]
-    inside: list[tuple[str, str]] = []
+    errors: list[tuple[str, str]] = []
     if isinstance(value, list) and typing.get_origin(plain) is tuple:
-        for i, one in enumerate(value):
-            item = typing.get_args(plain)[0]
-            inside += [(f"[{i}]{path}", why) for path, why in _errors(one, item, strict)]
+        item_kind = typing.get_args(plain)[0]
+        for i, item in enumerate(value):
+            errors += [(f"[{i}]{path}", why) for path, why in _errors(item, item_kind, strict)]
     elif isinstance(value, dict) and typing.get_origin(plain) is dict:
-        for key, one in value.items():
-            item = typing.get_args(plain)[1]
-            inside += [(f".{key}{path}", why) for path, why in _errors(one, item, strict)]
+        item_kind = typing.get_args(plain)[1]
+        for key, item in value.items():
+            errors += [(f".{key}{path}", why) for path, why in _errors(item, item_kind, strict)]
     elif isinstance(value, dict) and isinstance(plain, type):
-        _, found = convert(value, plain, strict=strict)
-        inside = [(f".{path}", why) for path, why in found]
-    yield from inside
-    if not inside:
+        _, field_errors = convert(value, plain, strict=strict)
+        errors = [(f".{path}", why) for path, why in field_errors]
+    yield from errors
+    if not errors:
         try:
             msgspec.convert(value, kind, strict=strict)
         except msgspec.ValidationError as error:
-            why, _, at = str(error).partition(" - at `$")
-            yield at.rstrip("`"), why
+            why, _, path = str(error).partition(" - at `$")
+            yield path.rstrip("`"), why
 
 
 def decode_front_matter(page: Page) -> tuple[dict[str, object], tuple[InvalidValue, ...]]:
-    """The typed values of a page's front matter, and those that will not do."""
-    values, wrong = convert(page.matter, Translation if page.translates else FrontMatter)
-    return values, tuple(InvalidValue(key, why, page.line_of(key)) for key, why in wrong)
+    """The typed values of a page's front matter, and those that their types refuse."""
+    values, errors = convert(page.matter, Translation if page.translates else FrontMatter)
+    return values, tuple(InvalidValue(key, why, page.line_of(key)) for key, why in errors)
 
 
 def decode_fence_keys(fence: Fence) -> tuple[Keys, tuple[InvalidValue, ...]]:
-    """The typed keys of a fence, and those that will not do."""
+    """The typed keys of a fence, and those that their types refuse."""
     raw: dict[str, object] = dict(fence.keys)
-    values, wrong = convert(raw, Keys, strict=False)
+    values, errors = convert(raw, Keys, strict=False)
     return Keys(**typing.cast("dict[str, typing.Any]", values)), tuple(
-        InvalidValue(key, why, fence.line) for key, why in wrong
+        InvalidValue(key, why, fence.line) for key, why in errors
     )
 
 
 def snippet_id(fence: Fence, keys: Keys, counts: Counter[str]) -> str:
-    """The id that its keys give it, else its role and number; `counts` is of the fences so far."""
+    """The id of a snippet: that of its keys, else its role and number.
+
+    `counts` holds how many snippets of each role came before it on the page; this one is added.
+    """
     counts[str(fence.role)] += 1
     return keys.id or f"{fence.role}{counts[str(fence.role)]}"
 
@@ -103,12 +119,12 @@ CONDITION = re.compile(rf"^\s*([A-Za-z][\w.-]*?)(?:\s*((?:[<>=!~]=?|===).*)|\s+(
 
 
 def parse_affected(text: str) -> Affected:
-    """What a fence's `affected="…"` says: `always`, or conditions joined by `;`.
+    """The meaning of a fence's `affected="…"`: `always`, or conditions joined by `;`.
 
     A condition is a name and a range, or a name and `absent`.
 
     Raises:
-        ValueError: a condition is not a name followed by a version specifier, or is there twice.
+        ValueError: a condition is not a name and a version specifier, or a name is given twice.
     """
     if text.strip() == "always":
         return ALWAYS
@@ -124,7 +140,7 @@ def parse_affected(text: str) -> Affected:
 
 
 def parse_environment(text: str) -> dict[str, str]:
-    """What a fence's `env="K=V …"` says.
+    """The variables of a fence's `env="K=V …"`.
 
     Raises:
         ValueError: a word is not `NAME=value`.
@@ -142,7 +158,7 @@ def decode_article(page: Page) -> Article:
     """The article of a page in which no rule of `kbtools.checks.pages` finds a problem.
 
     Raises:
-        ValueError, TypeError: it has one.
+        ValueError, TypeError: the page has a problem.
     """
     values, _ = decode_front_matter(page)
     matter = FrontMatter(**typing.cast("dict[str, typing.Any]", values))
@@ -158,7 +174,11 @@ def decode_article(page: Page) -> Article:
 def decode_snippets(
     page: Page, article_id: str, affected: Affected = ALWAYS
 ) -> tuple[Snippet, ...]:
-    """The snippets of a page, in order, each joined with those it continues."""
+    """The snippets of a page, in order, each joined with those it continues.
+
+    `article_id` is that of the original, and `affected` the article's: it counts for every snippet
+    whose fence has none of its own.
+    """
     snippets: dict[str, Snippet] = {}
     counts: Counter[str] = Counter()
     for fence in page.fences:

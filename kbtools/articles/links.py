@@ -1,4 +1,4 @@
-"""Ids, permalinks, upstream threads and replies: every text by which one page points to another.
+"""Ids, permanent addresses, upstream threads, replies: texts by which a page refers to another.
 
 A published address is kept for ever: `published.txt` lists them all, and `kbtools check` compares.
 """
@@ -49,29 +49,45 @@ def path(article: str, language: str = "") -> str:
 
 
 def url(article: str, site: str, language: str = "") -> str:
-    """The permanent address of an article; only its path, where the site has no address yet."""
+    """The permanent address of an article, or only its path if the site has no address yet.
+
+    `article` is its id, `site` the address of the site, `language` that of a translation.
+    """
     return f"{site.rstrip('/')}/{path(article, language)}"
 
 
 def thread_path(reference: str) -> str:
-    """The page about an upstream thread: `issues/OWNER/REPO/97/` for `OWNER/REPO#97`."""
+    """The page about an upstream thread: `issues/OWNER/REPO/97/` for `OWNER/REPO#97`.
+
+    Raises:
+        ValueError: it is not a reference.
+    """
     match = _REFERENCE.fullmatch(reference)
     if not match:
-        raise ValueError(f"`{reference}` is no reference as in owner/repo#12 or owner/repo@1a2b3c4")
+        raise ValueError(f"invalid reference `{reference}`: owner/repo#12 or owner/repo@1a2b3c4")
     return f"issues/{match[1]}/{match[2] or match[3]}/"
 
 
 def upstream_url(reference: str) -> str:
-    """Where an upstream thread or commit is; the host tells an issue from a pull request."""
+    """The address of an upstream thread or commit.
+
+    GitHub redirects `issues/12` to the pull request or the discussion if 12 is one.
+
+    Raises:
+        ValueError: it is not a reference.
+    """
     match = _REFERENCE.fullmatch(reference)
     if not match:
-        raise ValueError(f"`{reference}` is no reference as in owner/repo#12 or owner/repo@1a2b3c4")
+        raise ValueError(f"invalid reference `{reference}`: owner/repo#12 or owner/repo@1a2b3c4")
     where = f"issues/{match[2]}" if match[2] else f"commit/{match[3]}"
     return f"https://github.com/{match[1]}/{where}"
 
 
 def parse_reference(text: str) -> str | None:
-    """The upstream reference that a text is: `owner/repo#12`, or the address of its page."""
+    """The reference to an upstream thread in a text: `owner/repo#12`, or the address of its page.
+
+    None if the text is neither.
+    """
     text = text.strip()
     if _REFERENCE.fullmatch(text):
         return text
@@ -82,7 +98,10 @@ def parse_reference(text: str) -> str | None:
 
 
 def article_id(text: str, config: Config) -> str | None:
-    """The id of an article that a text is, or that its address ends in: `…/KB0002/#fix`."""
+    """The article id in a text: the id itself, or an address that ends in it, `…/KB0002/#fix`.
+
+    None if the text is neither.
+    """
     text = text.strip()
     if config.id_pattern.fullmatch(text):
         return text
@@ -93,7 +112,7 @@ def article_id(text: str, config: Config) -> str | None:
 
 
 def articles_citing(reference: str, matters: Iterable[FrontMatter]) -> tuple[FrontMatter, ...]:
-    """The articles that name an upstream thread or commit, however its letters are cased."""
+    """The articles that name an upstream thread or commit; upper and lower case are the same."""
     folded = reference.casefold()
     return tuple(
         matter
@@ -103,24 +122,28 @@ def articles_citing(reference: str, matters: Iterable[FrontMatter]) -> tuple[Fro
 
 
 def markdown(article: Titled, site: str) -> str:
-    """A link in Markdown; what its title has of Markdown is shown as it is."""
+    """A link in Markdown. Characters of the title that mean something in Markdown are escaped."""
     title = re.sub(r"([\\`*_\[\]<>#])", r"\\\1", f"{article.id}: {article.title}")
     return f"[{title}]({url(article.id, site)})"
 
 
 def badge(article: Titled, site: str) -> str:
-    """The state of an article as a picture, in Markdown, which links to it."""
+    """A picture of an article's state, in Markdown, which links to the article."""
     return f"[![{article.id}]({site.rstrip('/')}/badges/{article.id}.svg)]({url(article.id, site)})"
 
 
-def reply(article: Titled, site: str, name: str, seen: str = "") -> str:
+def reply(article: Titled, site: str, name: str, reason: str = "") -> str:
     """A comment for an issue tracker, ready to be sent.
 
-    `name` is the knowledge base's, `seen` says what in the log the answer follows from.
+    Args:
+        article: the article that the comment recommends.
+        site: address of the site; the link is a path if it is empty.
+        name: name of the knowledge base.
+        reason: what in the log the answer follows from.
     """
-    said = f" ({seen})" if seen else ""
+    note = f" ({reason})" if reason else ""
     return (
-        f"This looks like {markdown(article, site)}{said}.\n\n"
+        f"This looks like {markdown(article, site)}{note}.\n\n"
         f"**What helps:** {article.summary}\n\n"
         f"The failure and the fix on that page are executed, with dated evidence; to try them on"
         f" your machine: `kbtools verify {article.id}` ({name}).\n"
@@ -130,9 +153,9 @@ def reply(article: Titled, site: str, name: str, seen: str = "") -> str:
 def permanent_addresses(
     matters: Iterable[FrontMatter], translated: Iterable[tuple[str, str]]
 ) -> Iterator[str]:
-    """Every address below the site's root that is promised to stay, for these articles.
+    """Every address below the site's root that stays for ever, for these articles.
 
-    `translated` are `(id, language)`.
+    `translated` holds `(id, language)` of each translation.
     """
     for matter in matters:
         yield path(matter.id)
@@ -143,7 +166,7 @@ def permanent_addresses(
 
 
 def published_addresses(config: Config) -> dict[str, int]:
-    """The addresses that were ever published, and the line each stands on; none without a file."""
+    """Address → its line in `published.txt`; empty if there is no such file."""
     try:
         text = (config.root / PUBLISHED).read_text("utf-8")
     except FileNotFoundError:
@@ -153,7 +176,11 @@ def published_addresses(config: Config) -> dict[str, int]:
 
 
 def publish(addresses: Iterable[str], config: Config) -> tuple[str, ...]:
-    """Adds addresses to the list of the published ones; those that are new. None is removed."""
+    """Adds addresses to `published.txt`, removes none, and returns those that are new.
+
+    Raises:
+        OSError: the file could not be written, and is as it was.
+    """
     published = set(published_addresses(config))
     new = sorted(set(addresses) - published)
     if new:

@@ -1,9 +1,10 @@
-"""New things: a knowledge base, and an article in it."""
+"""Skeletons: a new knowledge base, and a new article in one."""
 
 from __future__ import annotations
 
 import json
 import re
+import string
 from importlib import resources
 from pathlib import Path
 
@@ -15,12 +16,16 @@ from kbtools.config import FILE, Config, KbtoolsError
 TEMPLATES = resources.files("kbtools.articles") / "templates"
 
 
-def template(name: str, /, **values: str) -> str:
-    """The text of a template, each `@NAME@` replaced by its value."""
-    text = (TEMPLATES / name).read_text("utf-8")
-    for key, value in values.items():
-        text = text.replace(f"@{key.upper()}@", value)
-    return text
+class ScaffoldError(KbtoolsError):
+    """A knowledge base or an article cannot be started as it was asked for."""
+
+
+def render(name: str, /, **values: str) -> str:
+    """The text of a template with `$name` replaced by the value of that name.
+
+    Nothing within a value is replaced: a title may hold a `$`.
+    """
+    return string.Template((TEMPLATES / name).read_text("utf-8")).substitute(values)
 
 
 def next_id(config: Config) -> str:
@@ -36,16 +41,16 @@ def next_id(config: Config) -> str:
 
 
 def new_article(config: Config, title: str) -> Path:
-    """Writes a skeleton that is valid, runs and is judged; the file.
+    """Writes the skeleton of an article, which is valid and can be verified; returns the file.
 
-    Two made at the same moment get two ids.
+    Two articles that are started at the same moment get two ids.
 
     Raises:
-        KbtoolsError: the title says nothing.
+        ScaffoldError: the title has no printable character.
     """
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())
     if not title:
-        raise KbtoolsError("the title of an article is some text, the error that people search for")
+        raise ScaffoldError("an empty title; write the text of the error that people search for")
     locks = config.memory.parent / "locks"
     locks.mkdir(parents=True, exist_ok=True)
     config.articles.mkdir(parents=True, exist_ok=True)
@@ -57,49 +62,53 @@ def new_article(config: Config, title: str) -> Path:
 
 
 def skeleton(config: Config, identifier: str, title: str) -> str:
-    """The text of an article that is valid, runs and is judged."""
+    """The text of an article that is valid and can be verified.
+
+    It has the sections that `config` demands. The snippets stand in those called Symptom and Fix;
+    where a knowledge base has no section of that name they stand at the end.
+    """
     form = config.article
     prose = {
         "fix": "Say the one thing to do first.",
         "symptom": "What a person sees, word for word.",
     }
+    snippets = {part: render(f"snippets-{part}.md", id=identifier) for part in prose}
     sections = []
     for name in form.sections:
-        snippets = TEMPLATES / f"snippets-{slug(name)}.md"
-        text = snippets.read_text("utf-8") if snippets.is_file() else ""
-        sections.append(f"## {name}\n\n{prose.get(slug(name), 'To be written.')}\n\n{text}")
-    leftover = [
-        (TEMPLATES / f"snippets-{part}.md").read_text("utf-8")
-        for part in ("symptom", "fix")
-        if part not in map(slug, form.sections)
-    ]
-    return template(
+        text = prose.get(slug(name), "To be written.")
+        sections.append(f"## {name}\n\n{text}\n\n{snippets.pop(slug(name), '')}")
+    rest = [snippets[part] for part in ("symptom", "fix") if part in snippets]
+    return render(
         "article.md",
-        body="\n".join([*sections, *leftover]).strip(),
+        body="\n".join([*sections, *rest]).strip(),
         id=identifier,
         component=form.components[0] if form.components else "component",
         stage=form.stages[0],
         severity=form.severities[0],
-        title=quoted(title),  # the last: nothing in it is a placeholder
+        title=escape_quoted(title),
     )
 
 
-def quoted(text: str) -> str:
-    """A text as it stands between double quotes in YAML, TOML and JSON."""
+def escape_quoted(text: str) -> str:
+    """A text as it is written between double quotes in YAML, TOML and JSON."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def new_base(folder: Path, name: str, prefix: str) -> list[Path]:
-    """Starts a knowledge base in a folder; the files written.
+    """Starts a knowledge base in a folder; returns the files that it wrote.
+
+    `name` is the one that readers see, `prefix` what ids begin with. A file that exists already is
+    left as it is.
 
     Raises:
-        KbtoolsError: the folder holds one already, or the prefix is not capital letters.
+        ScaffoldError: the folder holds a knowledge base, or the prefix is not capital letters.
+        OSError: a file could not be written.
     """
     if not re.fullmatch(r"[A-Z][A-Z-]{0,9}", prefix):
-        raise KbtoolsError(f"`{prefix}` is no prefix: one to ten capital letters, as in KB")
+        raise ScaffoldError(f"invalid prefix `{prefix}`: one to ten capital letters, as in KB")
     if (folder / FILE).exists():
-        raise KbtoolsError(f"{folder / FILE} is there already; nothing was written")
-    values = {"prefix": prefix, "id": f"{prefix}0001", "name": quoted(name)}
+        raise ScaffoldError(f"{folder / FILE} exists already; nothing was written")
+    values = {"prefix": prefix, "id": f"{prefix}0001", "name": escape_quoted(name)}
     plan = {
         FILE: "kbtools.toml",
         "toolchains.toml": "toolchains.toml",
@@ -114,6 +123,6 @@ def new_base(folder: Path, name: str, prefix: str) -> list[Path]:
         if file.exists():
             continue
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(template(source, **values), "utf-8")
+        file.write_text(render(source, **values), "utf-8")
         written.append(file)
     return written

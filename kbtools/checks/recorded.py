@@ -36,7 +36,8 @@ def kb305_claims_another(base: Base) -> Iterator[Problem]:
     """A signature does not claim another article's recorded output.
 
     The same text can be another bug: then declare it `confusable`, and the Symptom section says
-    how to tell them apart.
+    how to tell them apart. Each article declares the other one whose output it claims, because a
+    reader may come from either page.
     """
     claimants_of = _claimants(base.articles)
     reported: set[tuple[str, str]] = set()
@@ -55,7 +56,8 @@ def kb305_claims_another(base: Base) -> Iterator[Problem]:
             yield page.problem(
                 page.line_of("signatures"),
                 f"a signature also claims the output of {failure.snippet.name}",
-                f"make it narrower, or declare `confusable: [{owner.id}]` and tell them apart",
+                f"make it narrower, or declare `confusable: [{owner.id}]` and tell them apart;"
+                f" {owner.id} declares {claimant.id}, too, if its signature claims your output",
             )
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from kbtools.cli import reporting
 from kbtools.cli.group import config_of, refuse_broken, selected_path
-from kbtools.config import KbtoolsError
+
+if TYPE_CHECKING:
+    from kbtools.articles.model import Place
 
 
 @click.command(short_help="Report the problems of articles.")
@@ -34,21 +37,23 @@ def check(
 
     base = load_base(config_of(ctx))
     to_stderr = sarif_file == "-"
-    wanted = {selected_path(base, str(path)) for path in paths}
-    problems = [p for p in check_base(base) if not wanted or p.place.path in wanted]
+    selected = {selected_path(base, str(path)) for path in paths}
+
+    def is_selected(place: Place) -> bool:
+        return not selected or place.path in selected
+
+    problems = [problem for problem in check_base(base) if is_selected(problem.place)]
     with reporting.commands_disabled(github, to_stderr):
         for problem in problems:
             click.echo(text.problem(problem) + "\n", err=to_stderr)
-    snippets = [s for one in base.articles for s in one.snippets]
-    open_ = [s for s in snippets if s.keys.net and (not wanted or s.place.path in wanted)]
-    for snippet in open_:
+    snippets = [snippet for article in base.articles for snippet in article.snippets]
+    networked = [s for s in snippets if s.keys.net and is_selected(s.place)]
+    for snippet in networked:
         click.echo(text.asks_for_the_network(snippet), err=to_stderr)
-    late = [
-        one for one in outdated_translations(base.pages) if not wanted or one.place.path in wanted
-    ]
-    for one in late:
-        click.echo(text.behind(one), err=to_stderr)
-    files = len(wanted) or len(base.pages)
+    outdated = [t for t in outdated_translations(base.pages) if is_selected(t.place)]
+    for translation in outdated:
+        click.echo(text.behind(translation), err=to_stderr)
+    files = len(selected) or len(base.pages)
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"
         f"{'s' * (len(problems) != 1)}",
@@ -57,8 +62,8 @@ def check(
     if github:
         reporting.annotate(problems, base.config, to_stderr)
         prefix = in_checkout(base.config)
-        reporting.emit((on_github.asks_for_the_network(s, prefix) for s in open_), to_stderr)
-        reporting.emit((on_github.behind(one, prefix) for one in late), to_stderr)
+        reporting.emit((on_github.asks_for_the_network(s, prefix) for s in networked), to_stderr)
+        reporting.emit((on_github.behind(t, prefix) for t in outdated), to_stderr)
     if sarif_file:
         log = sarif.of_problems(problems, in_checkout(base.config))
         reporting.one_file(sarif_file, log)
@@ -93,13 +98,16 @@ def new(ctx: click.Context, title: str) -> None:
 
     TITLE is the text of the error, as people search for it.
     """
+    from kbtools.articles.links import published_addresses
     from kbtools.articles.scaffold import new_article
 
-    base = config_of(ctx)
-    file = new_article(base, title)
-    click.echo(f"{file.relative_to(base.root)}\n\nIt is valid and runs as it is. Try:\n")
-    found_id = base.id_pattern.match(file.name)
-    click.echo(f"    kbtools verify {found_id[0] if found_id else file}")
+    config = config_of(ctx)
+    file = new_article(config, title)
+    match = config.id_pattern.match(file.name)  # a prefix may hold hyphens
+    click.echo(f"{file.relative_to(config.root)}\n\nIt is valid and runs as it is. Try:\n")
+    click.echo(f"    kbtools verify {match[0] if match else file}")
+    if published_addresses(config):
+        click.echo("    kbtools link --publish  # lists the new address; check asks for it")
 
 
 @click.command(short_help="Start a knowledge base.")
@@ -113,13 +121,13 @@ def new(ctx: click.Context, title: str) -> None:
 )
 def init(folder: Path, name: str, prefix: str) -> None:
     """Start a knowledge base in FOLDER: its settings and a first article that can be verified."""
-    from kbtools.articles.scaffold import new_base
+    from kbtools.articles.scaffold import ScaffoldError, new_base
 
     try:
         for file in new_base(folder, name, prefix):
             click.echo(f"wrote {file}")
     except OSError as error:
-        raise KbtoolsError(f"{folder}: {error}") from error
+        raise ScaffoldError(f"{folder}: {error}") from error
     click.echo(f"\nTry it:\n\n    cd {shlex.quote(str(folder))} && kbtools check && kbtools verify")
 
 
@@ -132,15 +140,17 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     from kbtools.evidence.state import state_of
 
     base = load_base(config_of(ctx))
-    rows = [(one, state_of(one, base.config)) for one in base.articles]
+    states = [(article, state_of(article, base.config)) for article in base.articles]
     if as_json:
-        whole = [
-            {**msgspec.to_builtins(one.matter), "state": s, "path": one.path} for one, s in rows
+        rows = [
+            {**msgspec.to_builtins(article.matter), "state": state, "path": article.path}
+            for article, state in states
         ]
-        click.echo(msgspec.json.format(msgspec.json.encode(whole)))
+        click.echo(msgspec.json.format(msgspec.json.encode(rows)))
     else:
-        for one, state in rows:
-            click.echo(f"{click.style(one.id, bold=True)}  {state.word:<12} {one.matter.title}")
+        for article, state in states:
+            name = click.style(article.id, bold=True)
+            click.echo(f"{name}  {state.word:<12} {article.matter.title}")
     refuse_broken(base.problems)
 
 
@@ -152,6 +162,7 @@ def explain(ctx: click.Context, article: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
+    from kbtools.articles.parsing import ArticleError
     from kbtools.checks.base import load_base
     from kbtools.evidence.markdown import article_markdown
     from kbtools.evidence.state import observations
@@ -159,12 +170,12 @@ def explain(ctx: click.Context, article: str) -> None:
 
     base = load_base(settings_of(Path(ctx.obj)))
     path = selected_path(base, article)
-    refuse_broken([p for p in base.problems if p.place.path == path])
-    named = next(page.matter.get("id") for page in base.pages if page.path == path)
-    one = next((a for a in base.articles if a.id == named), None)
-    if one is None:
-        raise KbtoolsError(f"{path}: its original cannot be read; see: kbtools check")
-    text = article_markdown(one, observations(one, base.config), base.config)
+    refuse_broken([problem for problem in base.problems if problem.place.path == path])
+    identifier = next(page.matter.get("id") for page in base.pages if page.path == path)
+    original = next((a for a in base.articles if a.id == identifier), None)
+    if original is None:  # `path` is a translation
+        raise ArticleError(f"{path}: its original cannot be read; see: kbtools check")
+    text = article_markdown(original, observations(original, base.config), base.config)
     if sys.stdout.isatty():
         Console().print(Markdown(text))
     else:
