@@ -25,14 +25,14 @@ ARGUMENTS = (
     *("--disable-background-networking", "--disable-component-update"),
 )
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-"""Of a browser that the system may have."""
+"""Names of a browser that the system may have."""
 
 
 class Host(http.server.SimpleHTTPRequestHandler):
     """Serves files as static hosts do: compressed, and with 404.html for what is missing."""
 
     def send_head(self) -> io.BytesIO | None:
-        """The headers; what is to follow them."""
+        """Sends the headers; the content that follows them."""
         path = Path(self.translate_path(self.path))
         if path.is_dir() and not self.path.partition("?")[0].endswith("/"):
             self.send_response(301)
@@ -41,10 +41,10 @@ class Host(http.server.SimpleHTTPRequestHandler):
             self.end_headers()
             return None
         file = path / "index.html" if path.is_dir() else path
-        found = file.is_file()
-        file = file if found else Path(self.directory) / "kb" / "404.html"
+        exists = file.is_file()
+        file = file if exists else Path(self.directory) / "kb" / "404.html"
         kind, content = self.guess_type(str(file)), file.read_bytes()
-        self.send_response(200 if found else 404)
+        self.send_response(200 if exists else 404)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         if kind.startswith("text/") or kind.endswith(("json", "javascript", "xml")):
             content = gzip.compress(content, mtime=0)
@@ -59,7 +59,7 @@ class Host(http.server.SimpleHTTPRequestHandler):
 
 @dataclass(frozen=True)
 class Served:
-    """A site and where it answers; `url` ends with a slash."""
+    """A site and its address; `url` ends with a slash."""
 
     folder: Path
     url: str
@@ -81,7 +81,7 @@ def served(site: Path, where: Path) -> Iterator[Served]:
 
 
 def built(root: Path) -> Path:
-    """The site of a copy of this repository's knowledge base, built unless it is there already."""
+    """The site of a copy of this repository's knowledge base, built if it is missing."""
     site = root / "site"
     with FileLock(f"{root}.lock"):  # one build for all processes of the tests
         if not site.exists():
@@ -90,15 +90,13 @@ def built(root: Path) -> Path:
             for name in ("kbtools.toml", "toolchains.toml", "mkdocs.yml", "CONTRIBUTING.md"):
                 shutil.copy(ROOT / name, root / name)
             (root / "kbtools").symlink_to(ROOT / "kbtools")  # for the pages of its modules
-            done = Base(root, root).kbtools(
-                "build", "--url", "https://example.org/kb/", timeout=300
-            )
-            assert done.code == 0, done.err
+            run = Base(root, root).kbtools("build", "--url", "https://example.org/kb/", timeout=300)
+            assert run.code == 0, run.err
     return site
 
 
 class Reader:
-    """Someone with a browser: opens pages of a site, and notes what they should never do."""
+    """A reader with a browser: opens pages of a site, and notes what they must never do."""
 
     def __init__(self, browser: Any, served: Served, **settings: Any) -> None:
         self.context = browser.new_context(**settings)
@@ -106,9 +104,9 @@ class Reader:
         self.page = self.context.new_page()
         self.url = served.url
         self.wrongs: list[str] = []
-        """Requests to elsewhere, errors on the console, dialogs."""
+        """Requests to other origins, errors on the console, dialogs."""
         self.requests: list[Any] = []
-        """Those that were answered."""
+        """Requests that were answered."""
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.wrongs.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)
@@ -121,10 +119,10 @@ class Reader:
         return self.page
 
     def weight(self) -> int:
-        """Bytes that came since this was last asked, headers too, as they were transferred."""
+        """Bytes transferred since the last call, headers included."""
         sizes = [request.sizes() for request in self.requests]
         self.requests.clear()
-        return sum(one["responseBodySize"] + one["responseHeadersSize"] for one in sizes)
+        return sum(size["responseBodySize"] + size["responseHeadersSize"] for size in sizes)
 
     def _console(self, message: Any) -> None:
         if message.type in ("error", "warning"):
@@ -136,7 +134,7 @@ class Reader:
 
     def _request(self, request: Any) -> None:
         if not request.url.startswith((self.url, "blob:", "data:")):
-            self.wrongs.append(f"asked elsewhere: {request.url}")
+            self.wrongs.append(f"request to another origin: {request.url}")
 
 
 @pytest.fixture(scope="session")
@@ -145,9 +143,9 @@ def our_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     pytest.importorskip("material", reason="the site cannot be built without mkdocs-material")
     pytest.importorskip("mkdocstrings", reason="nor without mkdocstrings")
     pytest.importorskip("pagefind_bin_extended", reason="pagefind[extended] is not installed")
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    with served(built(shared / "ours"), own / "www") as site:
+    base_folder = tmp_path_factory.getbasetemp()
+    shared = base_folder.parent if "PYTEST_XDIST_WORKER" in os.environ else base_folder
+    with served(built(shared / "ours"), base_folder / "www") as site:
         yield site
 
 
@@ -158,19 +156,21 @@ def chromium() -> Iterator[Any]:
         "playwright.sync_api", reason="playwright is not installed: pip install playwright"
     )
     with playwright.sync_playwright() as started:
-        own = Path(started.chromium.executable_path)
-        found = next(filter(None, map(shutil.which, NAMES)), own if own.is_file() else None)
-        if not found:
+        bundled = Path(started.chromium.executable_path)
+        executable = next(
+            filter(None, map(shutil.which, NAMES)), bundled if bundled.is_file() else None
+        )
+        if not executable:
             pytest.skip("no Chromium: apt-get install chromium, or playwright install chromium")
-        browser = started.chromium.launch(executable_path=str(found), args=[*ARGUMENTS])
+        browser = started.chromium.launch(executable_path=str(executable), args=[*ARGUMENTS])
         yield browser
         browser.close()
 
 
 @pytest.fixture
 def reader(chromium: Any, our_site: Served) -> Iterator[Reader]:
-    """A reader of the site, of whom nothing may leave it and to whom no error may come."""
-    one = Reader(chromium, our_site, viewport={"width": 1280, "height": 820})
-    yield one
-    one.context.close()
-    assert one.wrongs == []
+    """A reader of the site; no request may leave it, and no error may appear."""
+    opened = Reader(chromium, our_site, viewport={"width": 1280, "height": 820})
+    yield opened
+    opened.context.close()
+    assert opened.wrongs == []

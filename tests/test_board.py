@@ -31,24 +31,24 @@ def recorded(base: Base, articles: int) -> SiteModel:
     return build_model(load_base(config.find(base.root)))
 
 
-def cells(made: SiteModel, article: str) -> list[str]:
+def cells(model: SiteModel, article: str) -> list[str]:
     """What the strip of an article's page has a cell for."""
-    view = made.by_id[article]
-    frame = Frame(made, "en", f"{article}.md")
-    return [mark.label for mark in strip(frame, view, cells_of(view, made.toolchains))]
+    view = model.by_id[article]
+    frame = Frame(model, "en", f"{article}.md")
+    return [mark.label for mark in strip(frame, view, cells_of(view, model.toolchains))]
 
 
 @pytest.mark.parametrize(("articles", "columns"), [(MANY - 1, 2), (MANY, 1)])
-def test_what_one_article_alone_was_run_on(
+def test_toolchains_of_a_single_article(
     new_base: Callable[..., Base], articles: int, columns: int
 ) -> None:
     """Among many articles it has no column and no cell in another's strip, but a line below."""
-    made = recorded(new_base(), articles)
-    assert len(made.toolchains) == 2
-    assert len(made.common) == columns
-    assert "3.9.0" in cells(made, "KB0001")
-    assert ("3.9.0" in cells(made, "KB0002")) is (columns == 2)
-    _, page = board_page(Frame(made, "en", "status.md"))
+    model = recorded(new_base(), articles)
+    assert len(model.toolchains) == 2
+    assert len(model.common) == columns
+    assert "3.9.0" in cells(model, "KB0001")
+    assert ("3.9.0" in cells(model, "KB0002")) is (columns == 2)
+    _, page = board_page(Frame(model, "en", "status.md"))
     text = page.decode()
     assert text.count('<th scope="col"') == 1 + columns
     assert text.count("Python 3.9.0") >= 1, "it is listed, whatever the columns"

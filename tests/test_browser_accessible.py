@@ -28,41 +28,43 @@ COLOURS = """axe.run({resultTypes: ['violations'],
 @pytest.mark.parametrize("language", ["", "zh/"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_no_violation(chromium: Any, our_site: Served, width: int, language: str) -> None:
-    """axe-core finds nothing in light nor dark, and no page is wider than its window."""
+    """axe-core finds nothing in light or dark colours, and no page is wider than its window."""
     window = {"width": width, "height": 844}
-    one = Reader(chromium, our_site, viewport=window, color_scheme="light")
-    found = []
+    reader = Reader(chromium, our_site, viewport=window, color_scheme="light")
+    violations = []
     for kind in KINDS:
         if language and kind.startswith("reference/"):
-            continue  # made from code, in its language alone
-        page = one.open(language + kind)
+            continue  # these pages are in English only
+        page = reader.open(language + kind)
         page.wait_for_load_state("networkidle")
         page.evaluate(SCRIPT)
-        page.add_style_tag(content="* { transition: none !important }")  # a colour half-way is none
+        page.add_style_tag(
+            content="* { transition: none !important }"
+        )  # a colour in transition breaks rules
         broken = page.evaluate(EVERYTHING)["violations"]
         page.emulate_media(color_scheme="dark")
         broken += page.evaluate(COLOURS)["violations"]
         page.emulate_media(color_scheme="light")
-        found += [
+        violations += [
             f"{language}{kind}: {rule['id']} at {rule['nodes'][0]['target']}: "
             + rule["nodes"][0]["failureSummary"]
             for rule in broken
         ]
         if page.evaluate("document.documentElement.scrollWidth") > width:
-            found.append(f"{language}{kind}: wider than {width} pixels")
-    one.context.close()
-    assert found == []
-    assert one.wrongs == []
+            violations.append(f"{language}{kind}: wider than {width} pixels")
+    reader.context.close()
+    assert violations == []
+    assert reader.wrongs == []
 
 
-def test_what_is_not_there(chromium: Any, our_site: Served) -> None:
-    """The page for what is not found has a search and no violation, and its links are right."""
-    one = Reader(chromium, our_site)
-    page = one.page
-    answer = page.goto(f"{one.url}KB9999/some/where/")
+def test_the_404_page(chromium: Any, our_site: Served) -> None:
+    """The page for a missing address has a search and no violation, and its links are right."""
+    reader = Reader(chromium, our_site)
+    page = reader.page
+    answer = page.goto(f"{reader.url}KB9999/some/where/")
     assert answer.status == 404
-    one.wrongs.clear()  # of that answer the console speaks, too
-    assert page.eval_on_selector("form", "form => form.action") == f"{one.url}search/"
+    reader.wrongs.clear()  # the console reports that answer, too
+    assert page.eval_on_selector("form", "form => form.action") == f"{reader.url}search/"
     page.evaluate(SCRIPT)
     page.add_style_tag(content="* { transition: none !important }")
     assert page.evaluate(EVERYTHING)["violations"] == []
@@ -71,5 +73,5 @@ def test_what_is_not_there(chromium: Any, our_site: Served) -> None:
     page.fill("input", "wy_fast")
     page.keyboard.press("Enter")
     page.wait_for_selector(".kb-results li a")
-    one.context.close()
-    assert one.wrongs == []
+    reader.context.close()
+    assert reader.wrongs == []

@@ -73,8 +73,8 @@ def mean(new_base: Callable[..., Base]) -> Base:
     base = prepared(hostile.base_of(new_base()))
     assert base.verify("--record").code == 0
     hostile.poison(base.root / "evidence" / "KB0001.jsonl")
-    done = base.kbtools("build", timeout=300)
-    assert done.code == 0, done.err
+    run = base.kbtools("build", timeout=300)
+    assert run.code == 0, run.err
     return base
 
 
@@ -85,29 +85,31 @@ def kind(new_base: Callable[..., Base]) -> Base:
     base.article("```python repro id=r1\nraise RuntimeError('the failure')\n```\n")
     file = base.root / "kbtools.toml"
     file.write_text(file.read_text("utf-8").replace("[run]", 'languages = ["en", "zh"]\n[run]'))
-    done = base.kbtools("build", timeout=300)
-    assert done.code == 0, done.err
+    run = base.kbtools("build", timeout=300)
+    assert run.code == 0, run.err
     return base
 
 
 def test_nothing_acts(mean: Base, kind: Base) -> None:
     """A page has the active tags that it has for any article, in number too, and no handler."""
     ours = {name: Parsed(text) for name, text in pages(kind)}
-    seen = 0
+    compared = 0
     for name, text in pages(mean):
-        found = Parsed(text)
-        assert found.wrongs == [], name
+        parsed = Parsed(text)
+        assert parsed.wrongs == [], name
         same = ours.get(name)
         if same and not name.startswith("guide"):
-            seen += 1
+            compared += 1
             extra = [
-                tag for tag in set(found.active) if found.active.count(tag) > same.active.count(tag)
+                tag
+                for tag in set(parsed.active)
+                if parsed.active.count(tag) > same.active.count(tag)
             ]
             assert set(extra) <= {"form"}, name  # a board with a run has an example, say
-    assert seen > 8
+    assert compared > 8
 
 
-def test_the_text_is_there_to_be_read(mean: Base) -> None:
+def test_the_text_is_shown(mean: Base) -> None:
     """What was written is shown: a reader sees the tags, and nothing is left out in silence."""
     text = dict(pages(mean))["KB0001/index.html"]
     assert text.count("&lt;script&gt;window.rang=1") > 5
@@ -117,7 +119,7 @@ def test_the_text_is_there_to_be_read(mean: Base) -> None:
     assert not re.search("[\x00-\x08\x0e-\x1f\u2028\u202e]", text + log)
 
 
-def test_the_frame_is_whole(mean: Base) -> None:
+def test_the_frame_is_complete(mean: Base) -> None:
     """Header, contents, evidence and footer of a hostile article stand where they always do."""
     text = dict(pages(mean))["KB0001/index.html"]
     for once in ('class="kb-header"', 'class="kb-fold"', 'id="evidence"', 'class="kb-footer"'):
@@ -145,10 +147,10 @@ def test_ten_megabytes(new_base: Callable[..., Base]) -> None:
 def test_in_a_browser(mean: Base, chromium: Any, tmp_path: Path) -> None:
     """Nothing of it runs in a browser, in no language: on its pages, as a result, in the boxes."""
     with served(mean.root / "site", tmp_path / "www") as site:
-        one = Reader(chromium, site)
-        page = one.page
+        reader = Reader(chromium, site)
+        page = reader.page
         for path in ("", "KB0001/", "KB0001/logs/", "articles/", "status/", "zh/KB0001/", "paste/"):
-            one.open(path).wait_for_load_state("networkidle")
+            reader.open(path).wait_for_load_state("networkidle")
             assert page.evaluate("window.rang") is None, path
             assert page.locator(".kb-footer").is_visible(), path
         page.fill("#kb-log", "RuntimeError: the failure\n" + "\n".join(hostile.TAGS))
@@ -159,12 +161,12 @@ def test_in_a_browser(mean: Base, chromium: Any, tmp_path: Path) -> None:
         page.wait_for_function(
             "document.querySelector('.kb-match-line')?.textContent.includes('<')"
         )
-        one.open("search/?q=" + quote("script window.rang <img src=x onerror=window.rang=1>"))
+        reader.open("search/?q=" + quote("script window.rang <img src=x onerror=window.rang=1>"))
         page.wait_for_selector(".kb-results li a")
-        one.open("KB0001/?q=<script>#<script>")
+        reader.open("KB0001/?q=<script>#<script>")
         assert page.evaluate("window.rang") is None
-        one.context.close()
-    assert one.wrongs == []
+        reader.context.close()
+    assert reader.wrongs == []
 
 
 def test_ten_megabytes_in_a_box(reader: Reader) -> None:

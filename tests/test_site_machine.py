@@ -51,29 +51,29 @@ def recorded(new_base: Callable[..., Base]) -> Base:
 def model_of(base: Base, url: str = "", languages: str = "") -> SiteModel:
     """The model of a base, as if its site had that address and those languages."""
     settings = config.find(base.root)
-    own = settings.knowledge_base
+    knowledge_base = settings.knowledge_base
     text = (base.root / "kbtools.toml").read_text("utf-8")
     words = f'prefix = "KB"\nurl = "{url}"\n' + (f"languages = {languages}\n" if languages else "")
     settings = config.decode(text.replace('prefix = "KB"\n', words), base.root)
-    assert own.prefix == settings.knowledge_base.prefix
+    assert knowledge_base.prefix == settings.knowledge_base.prefix
     return build_model(load_base(settings))
 
 
-def documents(made: SiteModel) -> dict[str, Any]:
+def documents(model: SiteModel) -> dict[str, Any]:
     """Every JSON document, decoded."""
-    files = machine.files(made)
+    files = machine.files(model)
     return {name: json.loads(content) for name, content in files if name.endswith(".json")}
 
 
 @pytest.mark.parametrize("url", ["", "https://example.org/kb/"])
 def test_every_document_is_what_its_schema_says(recorded: Base, url: str) -> None:
     """Every document of the API keeps the schema that is published beside it."""
-    found = documents(model_of(recorded, url))
-    schemas = {Path(name).stem: schema for name, schema in found.items() if "/schemas/" in name}
+    published = documents(model_of(recorded, url))
+    schemas = {Path(name).stem: schema for name, schema in published.items() if "/schemas/" in name}
     for schema in schemas.values():
         jsonschema.Draft202012Validator.check_schema(schema)
     checked = set()
-    for name, document in found.items():
+    for name, document in published.items():
         if not name.startswith("api/v1/") or "/schemas/" in name or "/osv/" in name:
             continue
         stem = Path(name).stem
@@ -85,8 +85,8 @@ def test_every_document_is_what_its_schema_says(recorded: Base, url: str) -> Non
 
 def test_what_the_documents_say(recorded: Base) -> None:
     """State, verdicts and dates are those of the evidence, and addresses those of the site."""
-    found = documents(model_of(recorded))
-    states = {one["id"]: one["state"] for one in found["api/v1/index.json"]["articles"]}
+    published = documents(model_of(recorded))
+    states = {entry["id"]: entry["state"] for entry in published["api/v1/index.json"]["articles"]}
     assert states == {
         "KB0001": "reproduced",
         "KB0002": "contradicted",
@@ -95,17 +95,24 @@ def test_what_the_documents_say(recorded: Base) -> None:
         "KB0005": "reproduced",
         "KB0006": "not run",
     }
-    first = found["api/v1/KB0001.json"]
+    first = published["api/v1/KB0001.json"]
     [run] = first["snippets"][0]["runs"]
     [row] = [row for row in recorded.rows() if row["snippet"] == "r1"]
     assert run["verdict"] == "reproduced"
     assert run["when"] == row["when"]
     assert run["log"].startswith("KB0001/logs/#r1-")
-    assert run["toolchain"] in {one["id"] for one in found["api/v1/toolchains.json"]["toolchains"]}
-    assert found["api/v1/KB0006.json"]["snippets"][0]["runs"] == []
-    threads = {one["reference"]: one["articles"] for one in found["api/v1/issues.json"]["threads"]}
+    assert run["toolchain"] in {
+        toolchain["id"] for toolchain in published["api/v1/toolchains.json"]["toolchains"]
+    }
+    assert published["api/v1/KB0006.json"]["snippets"][0]["runs"] == []
+    threads = {
+        entry["reference"]: entry["articles"]
+        for entry in published["api/v1/issues.json"]["threads"]
+    }
     assert threads["a/b#1"] == ["KB0001"]
-    changes = {one["article"]: one["after"] for one in found["api/v1/changes.json"]["changes"]}
+    changes = {
+        entry["article"]: entry["after"] for entry in published["api/v1/changes.json"]["changes"]
+    }
     assert changes == {k: v for k, v in states.items() if v != "not run"}
 
 
@@ -139,7 +146,7 @@ def osv_schema() -> Any:
         files = importlib.metadata.files("osv") or []
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("the package osv is not installed: pip install --no-deps osv==0.0.22")
-    [file] = [one for one in files if str(one) == "osv/osv-schema/validation/schema.json"]
+    [file] = [file for file in files if str(file) == "osv/osv-schema/validation/schema.json"]
     schema = json.loads(file.read_text("utf-8"))
     prefix = schema["$defs"]["prefix"]
     prefix["pattern"] = prefix["pattern"].replace("^(", "^(x_|(").replace(")-", ")-)")
@@ -163,8 +170,8 @@ def test_osv(base: Base) -> None:
     base.article(FAILS, number=4, matter=f"affected: {claims[1]}")
     assert base.verify("KB0001", "KB0002", "KB0003", "--record").code == 0
     for url in ("", "https://example.org/kb"):
-        found = documents(model_of(base, url))
-        records = {name: one for name, one in found.items() if "/osv/" in name}
+        published = documents(model_of(base, url))
+        records = {name: document for name, document in published.items() if "/osv/" in name}
         # KB0002 asks for a Python, too; KB0003 for no package; KB0004 was not run
         assert set(records) == {"api/v1/osv/KB0001.json"}
         [record] = records.values()
@@ -176,19 +183,19 @@ def test_osv(base: Base) -> None:
         [affected] = record["affected"]
         assert affected["package"] == {"name": name, "ecosystem": "PyPI"}
         assert len(affected["ranges"]) == 2
-        kinds = [(one["type"], one["url"][-1]) for one in record["references"]]
+        kinds = [(link["type"], link["url"][-1]) for link in record["references"]]
         page = [("ARTICLE", "/")] if url else []
         assert kinds == [*page, ("REPORT", "1"), ("FIX", "2"), ("WEB", "3")]
     index = documents(model_of(base))["api/v1/index.json"]["articles"]
-    assert [one["osv"] for one in index] == ["api/v1/osv/KB0001.json", None, None, None]
+    assert [entry["osv"] for entry in index] == ["api/v1/osv/KB0001.json", None, None, None]
 
 
 @pytest.mark.parametrize("url", ["", "https://example.org/kb/"])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_feed_reader_accepts_the_feed(recorded: Base, url: str, language: str) -> None:
     """The feed is Atom: unique ids, dates, links; and it says what evidence says, no more."""
-    made = model_of(recorded, url, '["en", "zh"]')
-    files = dict(machine.files(made))
+    model = model_of(recorded, url, '["en", "zh"]')
+    files = dict(machine.files(model))
     content = files["feed.xml" if language == "en" else f"{language}/feed.xml"]
     read = feedparser.parse(content)
     assert not read.bozo, read.get("bozo_exception")
@@ -224,7 +231,7 @@ def test_the_feed_keeps_rfc_4287(recorded: Base) -> None:
         date = element.findtext(f"{space}updated") or ""
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", date)
     assert root.findtext(f"{space}author/{space}name") == "a test"
-    relations = [one.get("rel") for one in root.findall(f"{space}link")]
+    relations = [element.get("rel") for element in root.findall(f"{space}link")]
     assert relations == ["self", "alternate"]
 
 
@@ -251,23 +258,23 @@ def test_a_badge_can_be_read(colour: str) -> None:
 
 def test_badges(recorded: Base) -> None:
     """Each is an SVG with a title and nothing active, and JSON as shields.io reads it."""
-    made = model_of(recorded)
-    files = dict(machine.files(made))
-    for view in made.views:
+    model = model_of(recorded)
+    files = dict(machine.files(model))
+    for view in model.views:
         picture = ElementTree.fromstring(files[f"badges/{view.id}.svg"])
         space = "{http://www.w3.org/2000/svg}"
         assert picture.get("role") == "img"
         title = picture.findtext(f"{space}title") or ""
         assert title == picture.get("aria-label")
         assert title.startswith(f"{view.id}: ")
-        assert {one.tag.removeprefix(space) for one in picture.iter()} <= {
+        assert {element.tag.removeprefix(space) for element in picture.iter()} <= {
             *("svg", "title", "clipPath", "rect", "g", "text")
         }
         shield = json.loads(files[f"badges/{view.id}.json"])
         assert shield["schemaVersion"] == 1
         assert set(shield) == {"schemaVersion", "label", "message", "color"}
-        shown = links.badge(view.article.matter, "https://example.org")
-        assert f"/badges/{view.id}.svg" in shown
+        link = links.badge(view.article.matter, "https://example.org")
+        assert f"/badges/{view.id}.svg" in link
 
 
 def test_plain_texts(recorded: Base) -> None:
@@ -290,15 +297,15 @@ def test_plain_texts(recorded: Base) -> None:
 
 def test_sitemap_and_robots(recorded: Base) -> None:
     """The sitemap has every page by its whole address, with the day of the newest evidence."""
-    made = model_of(recorded, "https://example.org/kb", '["en", "zh"]')
+    model = model_of(recorded, "https://example.org/kb", '["en", "zh"]')
     pages = ["index.md", "KB0001.md", "zh/index.md", "zh/KB0001.md", "KB0001/logs.md", "KB0006.md"]
-    files = dict(machine.files(made, pages))
+    files = dict(machine.files(model, pages))
     assert b"Sitemap: https://example.org/kb/sitemap.xml" in files["robots.txt"]
     root = ElementTree.fromstring(files["sitemap.xml"])
     space = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
-    found = {one.findtext(f"{space}loc"): one.findtext(f"{space}lastmod") for one in root}
+    addresses = {entry.findtext(f"{space}loc"): entry.findtext(f"{space}lastmod") for entry in root}
     [day] = {row["when"][:10] for row in recorded.rows()}
-    assert found == {
+    assert addresses == {
         "https://example.org/kb/": None,
         "https://example.org/kb/KB0001/": day,
         "https://example.org/kb/KB0001/logs/": day,
@@ -311,13 +318,13 @@ def test_sitemap_and_robots(recorded: Base) -> None:
     assert b"Sitemap" not in without["robots.txt"]
 
 
-def test_more_pages_than_one_sitemap_may_hold(
+def test_more_pages_than_a_sitemap_may_hold(
     recorded: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then there are several, and one that lists them."""
     monkeypatch.setattr(texts, "SITEMAP_LIMIT", 2)
-    made = model_of(recorded, "https://example.org/kb/")
-    files = dict(texts.sitemaps(made, ["a.md", "b.md", "c.md"]))
+    model = model_of(recorded, "https://example.org/kb/")
+    files = dict(texts.sitemaps(model, ["a.md", "b.md", "c.md"]))
     assert set(files) == {"sitemap.xml", "sitemap-1.xml", "sitemap-2.xml", "robots.txt"}
     assert b"<loc>https://example.org/kb/sitemap-2.xml</loc>" in files["sitemap.xml"]
 
@@ -325,14 +332,14 @@ def test_more_pages_than_one_sitemap_may_hold(
 @pytest.mark.parametrize("url", ["", "https://example.org/kb/"])
 def test_the_head_of_a_page(recorded: Base, url: str) -> None:
     """OpenGraph and JSON-LD say what the page says; nothing in them can end its element."""
-    made = model_of(recorded, url)
-    for view in made.views:
-        head = structured.head(made, view, "en")
+    model = model_of(recorded, url)
+    for view in model.views:
+        head = structured.head(model, view, "en")
         assert "\n" not in head
-        found = re.findall(r'<script type="application/ld\+json">(.*?)</script>', head)
-        assert len(found) == 1
+        match = re.findall(r'<script type="application/ld\+json">(.*?)</script>', head)
+        assert len(match) == 1
         assert head.count("<script") == 1
-        data = json.loads(found[0])
+        data = json.loads(match[0])
         assert data["@type"] == "TechArticle"
         assert data["identifier"] == view.id
         assert data["description"]

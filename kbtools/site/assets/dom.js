@@ -1,4 +1,4 @@
-// Making elements. Text is only ever set as text.
+// Making elements. Text is set as text and never as HTML.
 
 /** An element with attributes and children; a child that is a string becomes text. */
 export function make(tag, attributes = {}, ...children) {
@@ -12,9 +12,9 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** `{name}` in a text of the site's words, filled in. */
+/** A text of the site's words with each `{name}` replaced by its value. */
 export function fill(text, values) {
-  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
+  return text.replace(/\{(\w+)\}/g, (placeholder, name) => (name in values ? values[name] : placeholder));
 }
 
 /** The root of the site, as an URL: two folders above this file. */
@@ -25,13 +25,13 @@ export const LANGUAGE = document.documentElement.lang;
 export const LANGUAGES = [...document.querySelectorAll("link[rel=alternate][hreflang]")].map(
   (link) => link.hreflang,
 );
-/** The first language's pages stand at the root. */
+/** Pages in the first language are at the root. */
 export const FIRST = LANGUAGES[0] || LANGUAGE;
 
-/** An address of this page's language. */
-export function here(path) {
+/** The URL of a path below the root of this page's language. */
+export function inLanguage(path) {
   return new URL((LANGUAGE === FIRST ? "" : `${LANGUAGE}/`) + path, ROOT);
 }
 
-/** The site's words that the scripts of every page say. */
+/** The site's own words that the scripts of every page show. */
 export const words = JSON.parse(document.getElementById("kb-words")?.textContent || "{}");

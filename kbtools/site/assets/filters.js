@@ -1,5 +1,5 @@
-// The filters of the index: links to a page each without JavaScript, here buttons whose state is in
-// the address. Within a kind any may hold, of several kinds all must.
+// The filters of the index. Without JavaScript each is a link to a page of its own; with it, a button
+// whose state is in the address. A row fits if, of every kind with a choice, it has one of the choices.
 
 import { fill, make } from "./dom.js";
 
@@ -18,22 +18,22 @@ export function mount(nav) {
     link.replaceWith(button);
     return button;
   });
-  const of = (row, kind) => (row.getAttribute(`data-${kind}`) || "").split(" ");
+  const valuesOf = (row, kind) => (row.getAttribute(`data-${kind}`) || "").split(" ");
 
   const apply = () => {
     const chosen = new URLSearchParams(location.search);
     const kinds = [...new Set(chosen.keys())].filter((kind) => buttons.some((b) => b.dataset.kind === kind));
-    let shown = 0;
+    let visible = 0;
     for (const row of rows) {
-      const fits = kinds.every((kind) => chosen.getAll(kind).some((v) => of(row, kind).includes(v)));
+      const fits = kinds.every((kind) => chosen.getAll(kind).some((v) => valuesOf(row, kind).includes(v)));
       row.hidden = !fits;
-      shown += fits;
+      visible += fits;
     }
     for (const button of buttons)
       button.setAttribute("aria-pressed",
         chosen.getAll(button.dataset.kind).includes(button.dataset.value));
-    count.textContent = fill(count.dataset.words, { n: shown, all: rows.length });
-    nothing.hidden = shown > 0;
+    count.textContent = fill(count.dataset.words, { n: visible, all: rows.length });
+    nothing.hidden = visible > 0;
     clear.hidden = !kinds.length;
   };
 
@@ -48,16 +48,16 @@ export function mount(nav) {
     if (!button) return;
     const { kind, value } = button.dataset;
     const chosen = new URLSearchParams(location.search);
-    const others = chosen.getAll(kind).filter((one) => one !== value);
+    const remaining = chosen.getAll(kind).filter((choice) => choice !== value);
     const add = !chosen.getAll(kind).includes(value);
     chosen.delete(kind);
-    for (const one of others) chosen.append(kind, one);
+    for (const choice of remaining) chosen.append(kind, choice);
     if (add) chosen.append(kind, value);
     go(chosen);
   });
   clear.addEventListener("click", () => go(new URLSearchParams()));
   addEventListener("popstate", apply);
-  // a narrow screen has no room for all of them at once
+  // a narrow screen has no room for all filters at once
   if (matchMedia("(max-width: 60em)").matches)
     for (const facet of nav.querySelectorAll("details"))
       facet.open = [...facet.querySelectorAll("button")].some((b) =>

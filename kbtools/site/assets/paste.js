@@ -1,49 +1,49 @@
-// The box for a traceback: what `kbtools diagnose` answers, in the browser.
+// The box for a traceback: the answer of `kbtools diagnose`, in the browser.
 
 import { isAffected } from "./matching/affected.js";
-import { FIRST, LANGUAGE, fill, here, make } from "./dom.js";
+import { FIRST, LANGUAGE, fill, inLanguage, make } from "./dom.js";
 import { TOO_LONG, matcher } from "./matching/recognise.js";
-import { tell } from "./you.js";
+import { showAnswer } from "./you.js";
 
-/** Of what the matcher says would make it surer, where that is not the page's. */
+/** The language of the matcher's hints, if it is not that of the page. */
 const REASONS = LANGUAGE === "en" ? null : "en";
 
-/** Characters that the field shows: a browser takes long to set more, the matcher does not. */
-const SHOWN = 20000;
+/** Characters that the field shows: a browser is slow with more, the matcher is not. */
+const IN_FIELD = 20000;
 
 /** Makes the form answer. */
 export function mount(form) {
   const words = JSON.parse(form.dataset.paste);
   const you = JSON.parse(form.dataset.you);
-  const own = JSON.parse(form.dataset.own);
+  const translated = JSON.parse(form.dataset.translated);
   const area = form.querySelector("textarea");
-  const place = document.getElementById("kb-answers");
+  const answers = document.getElementById("kb-answers");
   const example = form.querySelector(".kb-example");
-  const say = (kind, text) => place.replaceChildren(make("p", { class: kind }, text));
+  const show = (kind, text) => answers.replaceChildren(make("p", { class: kind }, text));
 
-  let pasted = null; // a text of which the field shows only a part
+  let pasted = null; // a text that is too long for the field
 
   const answer = async () => {
     const text = pasted || area.value;
-    const shown = area.value;
+    const value = area.value;
     if (!text.trim()) return;
-    say("kb-dim", words.working);
+    show("kb-dim", words.working);
     try {
       const { articles, diagnose } = await matcher();
       const { matches, versions } = await diagnose(text);
-      if (area.value !== shown) return;
+      if (area.value !== value) return;
       if (!matches.length) {
-        say("kb-none", fill(words.none, { n: articles.length }));
+        show("kb-none", fill(words.none, { n: articles.length }));
         return;
       }
-      const claims = Object.fromEntries(articles.map((one) => [one.id, one.affected || []]));
-      const known = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-      place.replaceChildren(
+      const claims = Object.fromEntries(articles.map((article) => [article.id, article.affected || []]));
+      const versionTexts = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+      answers.replaceChildren(
         make("p", { class: "kb-dim" }, matches.length > 1 ? fill(words.found, { n: matches.length }) : words.one),
-        make("ol", { class: "kb-matches" }, ...matches.map((one) => match(one, { words, you, own, versions, claims }))),
-        ...(known.length ? [make("p", { class: "kb-dim" }, `${words.versions}: ${known.join(", ")}`)] : []));
+        make("ol", { class: "kb-matches" }, ...matches.map((match) => item(match, { words, you, translated, versions, claims }))),
+        ...(versionTexts.length ? [make("p", { class: "kb-dim" }, `${words.versions}: ${versionTexts.join(", ")}`)] : []));
     } catch (error) {
-      if (area.value === shown) say("kb-none", error.name === TOO_LONG ? words["too-long"] : words.failed);
+      if (area.value === value) show("kb-none", error.name === TOO_LONG ? words["too-long"] : words.failed);
     }
   };
 
@@ -53,10 +53,10 @@ export function mount(form) {
   });
   area.addEventListener("paste", (event) => {
     const text = event.clipboardData ? event.clipboardData.getData("text/plain") : "";
-    if (text.length > SHOWN) {
+    if (text.length > IN_FIELD) {
       event.preventDefault();
       pasted = text;
-      area.value = `${text.slice(0, SHOWN / 2)}\n\n…\n\n${text.slice(-SHOWN / 2)}`;
+      area.value = `${text.slice(0, IN_FIELD / 2)}\n\n…\n\n${text.slice(-IN_FIELD / 2)}`;
     }
     setTimeout(answer, 0);
   });
@@ -67,30 +67,30 @@ export function mount(form) {
       pasted = null;
       answer();
     });
-  // until now a form that was sent would have left the page
+  // before this, submitting the form would have left the page
   for (const button of form.querySelectorAll("button")) button.disabled = false;
-  if (area.value) answer(); // what was pasted meanwhile, or was there before a reload
+  if (area.value) answer(); // text that was pasted meanwhile, or before a reload
 }
 
-function match(one, { words, you, own, versions, claims }) {
-  const [title, summary] = own[one.id] || [one.title, one.summary];
-  const theirs = { lang: own[one.id] || LANGUAGE === FIRST ? null : FIRST };
+function item(match, { words, you, translated, versions, claims }) {
+  const [title, summary] = translated[match.id] || [match.title, match.summary];
+  const language = { lang: translated[match.id] || LANGUAGE === FIRST ? null : FIRST };
   const answer = make("p", {});
-  const found = isAffected(claims[one.id], toolchain(versions));
-  const unseen = one.affected === "unknown" && found.answer === false; // a log shows not all GPUs
-  tell(answer, unseen ? { answer: "missing", name: "gpus" } : found, you);
-  return make("li", { class: one.confident ? "kb-match kb-match--sure" : "kb-match" },
+  const affectedness = isAffected(claims[match.id], toolchain(versions));
+  const uncertain = match.affected === "unknown" && affectedness.answer === false; // a log shows not all GPUs
+  showAnswer(answer, uncertain ? { answer: "missing", name: "gpus" } : affectedness, you);
+  return make("li", { class: match.confident ? "kb-match kb-match--sure" : "kb-match" },
     make("p", { class: "kb-match-head" },
-      make("span", { class: "kb-sure" }, one.confident ? words.sure : words.unsure), " ",
-      make("a", { href: here(`${one.id}/`), ...theirs }, `${one.id}: ${title}`)),
-    make("p", { class: "kb-match-summary", ...theirs }, ...coded(summary)),
+      make("span", { class: "kb-sure" }, match.confident ? words.sure : words.unsure), " ",
+      make("a", { href: inLanguage(`${match.id}/`), ...language }, `${match.id}: ${title}`)),
+    make("p", { class: "kb-match-summary", ...language }, ...coded(summary)),
     make("p", { class: "kb-match-line" },
-      make("span", {}, fill(words.line, { n: one.line })), " ",
-      make("code", {}, String(one.text || one.signature).slice(0, 400))),
-    claims[one.id].length ? answer : make("p", { class: "kb-answer" }, you.always),
-    one.hints.length
+      make("span", {}, fill(words.line, { n: match.line })), " ",
+      make("code", {}, String(match.text || match.signature).slice(0, 400))),
+    claims[match.id].length ? answer : make("p", { class: "kb-answer" }, you.always),
+    match.hints.length
       ? make("div", { class: "kb-surer" }, make("p", {}, `${words.surer}:`),
-          make("ul", { lang: REASONS }, ...one.hints.map((wish) => make("li", {}, ...coded(wish)))))
+          make("ul", { lang: REASONS }, ...match.hints.map((hint) => make("li", {}, ...coded(hint)))))
       : null);
 }
 

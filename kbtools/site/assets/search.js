@@ -1,38 +1,38 @@
 // Search: Pagefind's index of every language, and the signatures of the articles, which know an error
 // line when they see one. Both are loaded when a search begins.
 
-import { FIRST, LANGUAGE, LANGUAGES, ROOT, fill, here, make } from "./dom.js";
+import { FIRST, LANGUAGE, LANGUAGES, ROOT, fill, inLanguage, make } from "./dom.js";
 import { recognise } from "./matching/recognise.js";
 
-const SHOWN = 12;
-const CHARACTERS = 24;
+const LONGEST = 12; // results in a list
+const CHARACTERS = 24; // of a Chinese query, searched one by one
 const HAN = /\p{Script=Han}/u;
 let loading = null;
 let merging = null;
 
 function engine() {
   loading = loading || (async () => {
-    const found = await import(new URL("pagefind/pagefind.js", ROOT));
-    await found.options({ baseUrl: ROOT.pathname, excerptLength: 24 });
-    if (LANGUAGE !== FIRST) await others(found); // what is not translated is only there
-    return found;
+    const pagefind = await import(new URL("pagefind/pagefind.js", ROOT));
+    await pagefind.options({ baseUrl: ROOT.pathname, excerptLength: 24 });
+    if (LANGUAGE !== FIRST) await mergeOthers(pagefind); // an untranslated page is in no other index
+    return pagefind;
   })();
   return loading;
 }
 
 /** Loads the indexes of the other languages; in the first one every article is, so that few need them. */
-function others(found) {
+function mergeOthers(pagefind) {
   merging = merging || (async () => {
     for (const language of LANGUAGES)
       if (language !== LANGUAGE)
-        await found.mergeIndex(new URL("pagefind", ROOT).href, { language }).catch(() => null);
+        await pagefind.mergeIndex(new URL("pagefind", ROOT).href, { language }).catch(() => null);
   })();
   return merging;
 }
 
 /** Loads what a search needs, so that the first one is quick. */
 export function prepare() {
-  engine().then((found) => found.init && found.init()).catch(() => { loading = null; });
+  engine().then((pagefind) => pagefind.init && pagefind.init()).catch(() => { loading = null; });
 }
 
 /** An address of the site without its language: the same page in any of them. */
@@ -47,20 +47,20 @@ function same(url) {
  * otherwise than the index was cut: each two neighbouring characters count as a word.
  */
 function words(query) {
-  const found = [];
+  const result = [];
   for (const part of query.toLowerCase().split(/\s+/))
     for (const run of part.match(/\p{Script=Han}+|\P{Script=Han}+/gu) || [])
       if (HAN.test(run) && run.length > 2)
-        for (let at = 0; at + 2 <= run.length; at++) found.push(run.slice(at, at + 2));
-      else found.push(run);
-  return found;
+        for (let at = 0; at + 2 <= run.length; at++) result.push(run.slice(at, at + 2));
+      else result.push(run);
+  return result;
 }
 
 /** How well a page fits a query beyond Pagefind's order, which counts the beginning of a word, too. */
 function fit(query, page) {
   const title = page.meta.title.toLowerCase();
   const text = page.content.toLowerCase();
-  const whole = (word) => {
+  const isWord = (word) => {
     for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
       const around = [text[at - 1], text[at + word.length]];
       if (/[^\x00-\x7f]/.test(word) || !around.some((c) => c && /\w/.test(c))) return true;
@@ -69,8 +69,8 @@ function fit(query, page) {
   };
   const phrase = query.toLowerCase().trim().replace(/\s+/g, " ");
   const all = words(query);
-  const share = all.filter(whole).length / (all.length || 1);
-  return (title.includes(phrase) ? 4 : 0) + (whole(phrase) ? 2 : 0) + (share === 1 ? 1 : share / 2);
+  const share = all.filter(isWord).length / (all.length || 1);
+  return (title.includes(phrase) ? 4 : 0) + (isWord(phrase) ? 2 : 0) + (share === 1 ? 1 : share / 2);
 }
 
 /**
@@ -81,53 +81,54 @@ function about(query, page) {
   const text = `${page.meta.title} ${page.content}`.toLowerCase();
   const all = words(query)
     .map((word) => word.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "")).filter(Boolean);
-  const there = all.filter((word) =>
+  const present = all.filter((word) =>
     text.includes(HAN.test(word) ? word : word.slice(0, Math.max(2, word.length * 0.6))));
-  return there.length * 2 >= all.length;
+  return present.length * 2 >= all.length;
 }
 
 /**
  * What Pagefind finds for a query; of a Chinese one also the pages that have most of its characters,
  * each at the beginning of a word of the index.
  */
-async function pages(found, query) {
+async function pages(pagefind, query) {
   const characters = [...new Set(query.match(/\p{Script=Han}/gu) || [])].slice(0, CHARACTERS);
-  const [whole, ...single] = await Promise.all([query, ...characters].map((one) => found.search(one)));
-  const best = new Map(whole.results.slice(0, 2 * SHOWN).map((one) => [one.id, one]));
+  const [exact, ...single] = await Promise.all(
+    [query, ...characters].map((text) => pagefind.search(text)));
+  const best = new Map(exact.results.slice(0, 2 * LONGEST).map((result) => [result.id, result]));
   const times = new Map();
-  for (const one of single.flatMap((answer) => answer.results))
-    times.set(one.id, { one, n: (times.get(one.id)?.n || 0) + 1 });
-  [...times.values()].sort((a, b) => b.n - a.n).slice(0, 2 * SHOWN)
-    .forEach(({ one }) => best.set(one.id, one));
-  const all = await Promise.all([...best.values()].map((one) => one.data()));
-  return all.filter((one) => about(query, one));
+  for (const result of single.flatMap((answer) => answer.results))
+    times.set(result.id, { result, n: (times.get(result.id)?.n || 0) + 1 });
+  [...times.values()].sort((a, b) => b.n - a.n).slice(0, 2 * LONGEST)
+    .forEach(({ result }) => best.set(result.id, result));
+  const all = await Promise.all([...best.values()].map((result) => result.data()));
+  return all.filter((page) => about(query, page));
 }
 
-/** Results for a query, best first: `{path, title, excerpt, known}`. */
+/** Results for a query, best first: `{path, title, excerpt, marked, recognised}`. */
 export async function find(query) {
-  const found = await engine();
-  if (/[^\x00-\x7f]/.test(query)) await others(found);
-  const [own, recognised] = await Promise.all([pages(found, query), recognise(query)]);
-  const seen = own.length ? own : await others(found).then(() => pages(found, query));
-  const root = here("").pathname;
+  const pagefind = await engine();
+  if (/[^\x00-\x7f]/.test(query)) await mergeOthers(pagefind);
+  const [own, recognised] = await Promise.all([pages(pagefind, query), recognise(query)]);
+  const all = own.length ? own : await mergeOthers(pagefind).then(() => pages(pagefind, query));
+  const root = inLanguage("").pathname;
   const results = new Map();
-  for (const page of seen) {
+  for (const page of all) {
     const path = same(page.url);
     const rank = fit(query, page);
     const before = results.get(path);
-    const mine = new URL(page.url, ROOT).pathname === root + path; // in the language of this page
-    const one = { path, title: page.meta.title, excerpt: page.excerpt, marked: true };
-    if (!before) results.set(path, { ...one, rank });
-    else results.set(path, { ...(mine ? one : before), rank: Math.max(rank, before.rank) });
+    const inPageLanguage = new URL(page.url, ROOT).pathname === root + path;
+    const result = { path, title: page.meta.title, excerpt: page.excerpt, marked: true };
+    if (!before) results.set(path, { ...result, rank });
+    else results.set(path, { ...(inPageLanguage ? result : before), rank: Math.max(rank, before.rank) });
   }
-  recognised.forEach((one, i) => {
-    const path = `${one.id}/`;
-    const plain = { path, title: one.title, excerpt: one.summary };
-    results.set(path, { ...plain, ...results.get(path), rank: 20 - i, known: true });
+  recognised.forEach((article, i) => {
+    const path = `${article.id}/`;
+    const plain = { path, title: article.title, excerpt: article.summary };
+    results.set(path, { ...plain, ...results.get(path), rank: 20 - i, recognised: true });
   });
   const named = results.get(`${query.trim().toUpperCase()}/`);
   if (named) named.rank = 30;
-  return [...results.values()].sort((a, b) => b.rank - a.rank).slice(0, SHOWN);
+  return [...results.values()].sort((a, b) => b.rank - a.rank).slice(0, LONGEST);
 }
 
 /** An excerpt, of whose HTML only `mark` is taken. */
@@ -159,7 +160,7 @@ export function mount(input, place, words, { keepInAddress = false } = {}) {
     try {
       const results = await find(query);
       if (query !== last) return;
-      list.replaceChildren(...results.map((one) => item(one, words)));
+      list.replaceChildren(...results.map((result) => item(result, words)));
       status.textContent = results.length === 1 ? words.one
         : results.length ? fill(words.results, { n: results.length }) : words.none;
     } catch {
@@ -185,9 +186,9 @@ export function mount(input, place, words, { keepInAddress = false } = {}) {
   return { show, first: () => list.querySelector("a") };
 }
 
-function item(one, words) {
+function item(result, words) {
   return make("li", {},
-    make("a", { href: here(one.path) }, /^[A-Z-]+\d+\/$/.test(one.path) ? `${one.path.slice(0, -1)} ` : "", one.title),
-    one.known ? make("span", { class: "kb-known" }, words.recognised) : null,
-    make("p", {}, ...(one.marked ? excerpt(one.excerpt) : [one.excerpt])));
+    make("a", { href: inLanguage(result.path) }, /^[A-Z-]+\d+\/$/.test(result.path) ? `${result.path.slice(0, -1)} ` : "", result.title),
+    result.recognised ? make("span", { class: "kb-known" }, words.recognised) : null,
+    make("p", {}, ...(result.marked ? excerpt(result.excerpt) : [result.excerpt])));
 }

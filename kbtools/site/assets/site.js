@@ -1,10 +1,10 @@
-// What every page does. All of it is a comfort: the pages say the same without.
+// What every page does. A page has the same content without it.
 
 import { make, words } from "./dom.js";
 
 const root = document.documentElement;
 
-// Light, dark, or as the system has it.
+// Light, dark, or the system's setting.
 const theme = document.querySelector(".kb-theme");
 if (theme) {
   theme.hidden = false;
@@ -13,14 +13,14 @@ if (theme) {
       ? root.dataset.theme === "dark"
       : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
-    try { localStorage.setItem("kb-theme", root.dataset.theme); } catch { /* for this page, then */ }
+    try { localStorage.setItem("kb-theme", root.dataset.theme); } catch { /* storage is off: the choice holds for this page */ }
   });
 }
 
-// Without an address of the site in its configuration, links to be copied begin where we are.
-for (const pre of document.querySelectorAll("pre[data-own]")) {
+// If the configuration has no address of the site, links to be copied begin at the address shown.
+for (const pre of document.querySelectorAll("pre[data-root]")) {
   const code = pre.querySelector("code");
-  const base = new URL(pre.dataset.own, location).href;
+  const base = new URL(pre.dataset.root, location).href;
   code.textContent = code.textContent.replace(/(^|\()\/(?=[\w-]+\/)/g, `$1${base}`);
 }
 
@@ -39,7 +39,7 @@ for (const block of document.querySelectorAll(".kb-article .highlight")) {
 for (const pre of document.querySelectorAll(".kb-article .highlight pre > code, .kb-article table"))
   if (pre.scrollWidth > pre.clientWidth) pre.tabIndex = 0;
 
-async function copied(text) {
+async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -56,7 +56,7 @@ for (const button of document.querySelectorAll(".kb-copy")) {
   button.addEventListener("click", async () => {
     const source = button.source || document.getElementById(button.dataset.copy);
     const added = [...source.querySelectorAll("ins")].map((line) => line.textContent);
-    await copied(added.join("\n") || source.textContent.replace(/\n$/, ""));
+    await copy(added.join("\n") || source.textContent.replace(/\n$/, ""));
     const before = button.textContent;
     if (before === button.dataset.copied) return;
     button.textContent = button.dataset.copied;
@@ -76,20 +76,20 @@ for (const form of document.querySelectorAll("[data-paste]")) load("paste", (m) 
 // Search: a field on the home page and on its own page, and a dialog everywhere.
 for (const form of document.querySelectorAll("[data-search-form]")) {
   const input = form.querySelector("input");
-  const own = "searchPage" in form.dataset;
+  const isSearchPage = "searchPage" in form.dataset;
   const place = document.getElementById("kb-results") || make("div", { id: "kb-results" });
   if (!place.isConnected) form.append(place);
   load("search", (m) => {
-    const made = m.mount(input, place, words.search, { keepInAddress: own });
+    const search = m.mount(input, place, words.search, { keepInAddress: isSearchPage });
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      await made.show();
-      const first = made.first();
+      await search.show();
+      const first = search.first();
       if (first) first.focus();
     });
-    if (own) {
+    if (isSearchPage) {
       input.value = new URLSearchParams(location.search).get("q") || "";
-      made.show();
+      search.show();
     }
   });
 }
@@ -115,7 +115,7 @@ function open(event) {
       make("form", { method: "dialog", role: "search" }, input, close), place);
     document.body.append(dialog);
     close.addEventListener("click", () => dialog.close());
-    input.addEventListener("keydown", (key) => { // else the first Escape only empties the field
+    input.addEventListener("keydown", (key) => { // otherwise the first Escape only empties the field
       if (key.key !== "Escape") return;
       key.preventDefault();
       dialog.close();
@@ -123,11 +123,11 @@ function open(event) {
     dialog.addEventListener("click", (click) => { if (click.target === dialog) dialog.close(); });
     load("search", (m) => {
       m.prepare();
-      const made = m.mount(input, place, words.search);
+      const search = m.mount(input, place, words.search);
       dialog.querySelector("form").addEventListener("submit", async (submit) => {
         submit.preventDefault();
-        await made.show();
-        const first = made.first();
+        await search.show();
+        const first = search.first();
         if (first) location.href = first.href;
       });
     });

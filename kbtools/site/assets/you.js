@@ -3,7 +3,7 @@
 import { isAffected, isEmpty, parseToolchain, versionOf } from "./matching/affected.js";
 import { fill, make } from "./dom.js";
 
-const KEPT = "kb-toolchain";
+const STORED = "kb-toolchain";
 
 /** Makes the form in its place. */
 export function mount(box) {
@@ -17,12 +17,12 @@ export function mount(box) {
   const area = make("textarea", {
     id: "kb-you-paste", rows: "3", spellcheck: "false", autocomplete: "off",
   });
-  const picks = Object.entries(versions).map(([name, known]) => pick(name, known, words));
+  const picks = Object.entries(versions).map(([name, numbers]) => pick(name, numbers, words));
   box.append(
     make("p", { class: "kb-dim" }, words.lead),
     make("label", { for: "kb-you-paste", class: "kb-sr" }, words.paste),
     area,
-    make("div", { class: "kb-picks" }, ...picks.map((one) => one.field)),
+    make("div", { class: "kb-picks" }, ...picks.map((pick) => pick.field)),
     answer,
   );
   area.placeholder = words.paste;
@@ -43,14 +43,14 @@ export function mount(box) {
   const pasted = () => {
     const toolchain = parseToolchain(area.value);
     if (toolchain.gpus)
-      for (const one of toolchain.gpus) if (one && !one.sm) one.sm = gpus[one.name] || null;
+      for (const gpu of toolchain.gpus) if (gpu && !gpu.sm) gpu.sm = gpus[gpu.name] || null;
     if (isEmpty(toolchain)) {
       show(answer, "waiting", "", area.value.trim() ? words["not-recognised"] : words.waiting);
       return;
     }
     for (const { name, input } of picks) input.value = versionOf(toolchain, name) || "";
-    tell(answer, isAffected(affected, toolchain), words);
-    try { sessionStorage.setItem(KEPT, area.value.slice(0, 100000)); } catch { /* not kept, then */ }
+    showAnswer(answer, isAffected(affected, toolchain), words);
+    try { sessionStorage.setItem(STORED, area.value.slice(0, 100000)); } catch { /* storage is off: nothing is kept */ }
   };
 
   area.addEventListener("input", pasted);
@@ -58,30 +58,30 @@ export function mount(box) {
     input.addEventListener("input", () => {
       const toolchain = picked();
       if (isEmpty(toolchain)) show(answer, "waiting", "", words.waiting);
-      else tell(answer, isAffected(affected, toolchain), words);
+      else showAnswer(answer, isAffected(affected, toolchain), words);
     });
-  try { area.value = sessionStorage.getItem(KEPT) || ""; } catch { /* nothing was kept */ }
+  try { area.value = sessionStorage.getItem(STORED) || ""; } catch { /* storage is off */ }
   pasted();
 }
 
-function pick(name, known, words) {
+function pick(name, numbers, words) {
   const id = `kb-you-${name}`;
   const input = make("input", {
     id, list: `${id}-known`, autocomplete: "off", spellcheck: "false", inputmode: "decimal",
     "aria-label": fill(words["version-of"], { name }),
   });
-  const list = make("datalist", { id: `${id}-known` }, ...known.map((v) => make("option", { value: v })));
+  const list = make("datalist", { id: `${id}-known` }, ...numbers.map((v) => make("option", { value: v })));
   const field = make("span", { class: "kb-pick" }, make("label", { for: id }, name), input, list);
   return { name, input, field };
 }
 
-/** Shows an answer of `isAffected`, and what it rests on. */
-export function tell(place, found, words) {
+/** Shows an answer of `isAffected`, and its reason. */
+export function showAnswer(place, affectedness, words) {
   const reasons = { true: "because-affected", false: "because-not", missing: "because-missing" };
-  const key = found.why ? `because-${found.why}` : reasons[String(found.answer)];
+  const key = affectedness.why ? `because-${affectedness.why}` : reasons[String(affectedness.answer)];
   const kinds = { true: "affected", false: "not-affected" };
-  const kind = kinds[String(found.answer)] || "unknown";
-  show(place, kind, words[kind], found.name ? fill(words[key], found) : "");
+  const kind = kinds[String(affectedness.answer)] || "unknown";
+  show(place, kind, words[kind], affectedness.name ? fill(words[key], affectedness) : "");
 }
 
 function show(place, kind, word, reason) {

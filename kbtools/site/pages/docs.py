@@ -118,11 +118,18 @@ def doc_page(model: SiteModel, language: str, path: str, document: Document) -> 
     return prefix(model, language) + path, content
 
 
-MARKDOWN_LINK = re.compile(r"(\]\()(?!https?:|mailto:|[#/])([^)\s#]+\.md)")
+MARKDOWN_LINK = re.compile(
+    r"\[(?P<text>[^\[\]]*)\]"
+    r"\((?P<target>(?!https?:|mailto:|[#/])[^)\s#]+\.md)(?P<anchor>#[^)\s]*)?\)"
+)
+"""A link to another file of Markdown."""
 
 
 def _moved(frame: Frame, path: str, below: str, match: re.Match[str]) -> str:
     """A link of a page of documentation, to where its target is in the tree of pages.
+
+    A file of the repository that is no page of the site is linked there; without an address of the
+    repository only the link's text remains.
 
     Args:
         frame: of the page.
@@ -130,15 +137,22 @@ def _moved(frame: Frame, path: str, below: str, match: re.Match[str]) -> str:
         below: the folder that `path` is relative to, itself relative to the root.
         match: of `MARKDOWN_LINK`.
     """
-    model = frame.model
-    target = normpath(f"{below}/{path}/../{match[2]}")
+    model, folder = frame.model, Path(path).parent.as_posix()
+    text, anchor = match["text"], match["anchor"] or ""
+    target = normpath(f"{below}/{path}/../{match['target']}")
     article = model.config.id_pattern.match(target.rpartition("/")[2])
     if article and article[0] in model.by_id:
-        moved = f"{article[0]}.md"
+        moved = relpath(f"{article[0]}.md", folder)
     elif target == "CONTRIBUTING.md":
-        moved = HOW_TO_WRITE
+        moved = relpath(HOW_TO_WRITE, folder)
     elif target.startswith("docs/") and (model.config.root / target).is_file():
-        moved = target.removeprefix("docs/")
-    else:
-        return match[0] if frame.language == model.languages[0] else f"{match[1]}../{match[2]}"
-    return match[1] + relpath(moved, Path(path).parent.as_posix())
+        moved = relpath(target.removeprefix("docs/"), folder)
+    elif (model.config.root / target).is_file():
+        repository = model.config.knowledge_base.repository
+        if not repository.startswith(("https://", "http://")):
+            return text
+        moved = f"{repository.rstrip('/')}/blob/HEAD/{target}"
+    else:  # MkDocs reports it
+        up = "" if frame.language == model.languages[0] else "../"
+        moved = f"{up}{match['target']}"
+    return f"[{text}]({moved}{anchor})"

@@ -53,7 +53,7 @@ def body(frame: Frame, page: Page, sections: dict[str, str], replace: Replace) -
         pending.clear()
 
     fences = {fence.line: fence for fence in page.fences}
-    number = end_of_matter(page) + 1
+    number = page.opening + 1
     while number <= len(page.lines):
         line = page.lines[number - 1]
         length += len(line)
@@ -76,12 +76,6 @@ def body(frame: Frame, page: Page, sections: dict[str, str], replace: Replace) -
         number += 1
     flush()
     return "\n".join(out)
-
-
-def end_of_matter(page: Page) -> int:
-    """How many lines the front matter takes."""
-    closing = (i for i, line in enumerate(page.lines[1:], 2) if line.rstrip() == "---")
-    return next(closing, 0)
 
 
 def code_block(fence: Fence, page: Page, language: str | None = None) -> str:
