@@ -112,6 +112,32 @@ def test_texts_that_the_prose_does_not_show(new_base: Callable[..., Base]) -> No
     assert "kb-texts" not in pages[1]
 
 
+@pytest.mark.parametrize(
+    ("repository", "text"),
+    [
+        ("", "See The Log and [the format](format.md#keys)."),
+        (
+            "https://example.org/a/b",
+            "See [The Log](https://example.org/a/b/blob/HEAD/LOG.md#x) "
+            "and [the format](format.md#keys).",
+        ),
+    ],
+)
+def test_links_of_the_documentation(base: Base, repository: str, text: str) -> None:
+    """A link to a file that is no page leads to the repository, or is text if none is known."""
+    prepared(base).article(FAILS)
+    file = base.root / "kbtools.toml"
+    entry = f'prefix = "KB"\nrepository = "{repository}"'
+    file.write_text(file.read_text("utf-8").replace('prefix = "KB"', entry), "utf-8")
+    (base.root / "LOG.md").write_text("# The log\n", "utf-8")
+    (base.root / "docs").mkdir()
+    (base.root / "docs" / "format.md").write_text("# Format\n", "utf-8")
+    written = "# How\n\nSee [The Log](LOG.md#x) and [the format](docs/format.md#keys).\n"
+    (base.root / "CONTRIBUTING.md").write_text(written, "utf-8")
+    build.generate(load_base(config.find(base.root)), main)
+    assert text in (base.root / "build/pages/contributing.md").read_text("utf-8")
+
+
 def test_only_what_changed_is_written(built: Base) -> None:
     """A second generation writes nothing, an edited article its pages and those that list it."""
     settings = config.find(built.root)
