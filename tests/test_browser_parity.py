@@ -10,12 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 from test_hostile_logs import LOGS
-from v8 import Browser, evaluate
 
 from kbtools.articles.model import Signature
 from kbtools.matching import Index, IndexEntry, Matcher, load
 from kbtools.toolchains.affected import MissingVersion, UndecidedVersion, is_affected, parse_range
 from kbtools.toolchains.model import MACHINE, Toolchain
+
+pytest.importorskip("py_mini_racer", reason="mini-racer is not installed")
+
+from v8 import Browser, evaluate
 
 ROOT = Path(__file__).parent.parent
 SIZE = 2_100_000
