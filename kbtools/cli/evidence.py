@@ -14,20 +14,21 @@ from kbtools.cli.group import config_of
 
 @click.group(short_help="Merge, prune and compare evidence.")
 def evidence() -> None:
-    """Rows of evidence, as runs on this and other machines write them."""
+    """Merge, prune and compare the rows of evidence that runs have written."""
 
 
-@evidence.command()
+@evidence.command(short_help="Merge evidence of other machines.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Say what would be taken, and take nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be merged, and merge nothing.")
 @click.pass_context
 def merge(ctx: click.Context, paths: tuple[Path, ...], dry_run: bool) -> None:
-    """Joins the evidence of other machines: files as in KB0002.jsonl, or folders of them.
+    """Merge evidence of other machines: files such as KB0002.jsonl, or folders of them.
 
-    Of a file with a row that no run can have written nothing is taken; of two rows of one snippet
-    on one toolchain the newer is kept. Merging again changes nothing, nor does the order.
+    A file is refused as a whole if no run can have written one of its rows. If two rows are about
+    the same snippet on the same toolchain, the newer one is kept. The order of merging does not
+    matter, and merging the same file again changes nothing.
 
-    Exits with 1 when a file was refused, 2 when one cannot be read.
+    The exit code is 1 if a file was refused and 2 if a file cannot be read.
     """
     from kbtools.checks.base import load_base, readable_articles
     from kbtools.evidence import merging
@@ -52,13 +53,13 @@ def merge(ctx: click.Context, paths: tuple[Path, ...], dry_run: bool) -> None:
     sys.exit(1 if refused else 0)
 
 
-@evidence.command()
-@click.option("--dry-run", is_flag=True, help="Say what would be dropped, and drop nothing.")
+@evidence.command(short_help="Drop the rows of code that has changed.")
+@click.option("--dry-run", is_flag=True, help="Print what would be dropped, and drop nothing.")
 @click.pass_context
 def prune(ctx: click.Context, dry_run: bool) -> None:
-    """Drops the rows of code that no snippet has any more. They count for nothing.
+    """Drop the rows of code that no snippet has any more; they do not count.
 
-    An edit that is taken back would have made them count again: commit first.
+    If you undid the edit of a snippet later, its rows would count again: commit them first.
     """
     from kbtools.checks.base import load_base, readable_articles
     from kbtools.evidence import store as rows
@@ -81,22 +82,24 @@ def prune(ctx: click.Context, dry_run: bool) -> None:
     click.echo(f"{total} row{'s' * (total != 1)} {'would be ' * dry_run}dropped")
 
 
-@evidence.command()
-@click.option("--since", "ref", metavar="REF", help="A commit whose evidence it is compared with.")
+@evidence.command(short_help="List what changed since a commit.")
+@click.option("--since", "ref", metavar="REF", help="Compare with the evidence of this commit.")
 @click.option(
     "--old",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder of evidence that it is compared with.",
+    help="Compare with the evidence in this folder.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON array, with the text of issues.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON array, with the texts of issues."
+)
 @click.option("--issues", is_flag=True, help="Open or update one issue for each article, with gh.")
 @click.pass_context
 def changes(
     ctx: click.Context, ref: str | None, old: Path | None, as_json: bool, issues: bool
 ) -> None:
-    """Lists what changed: a fix that stopped working, a failure that came back or is gone.
+    """List what changed: fixes that stopped working, failures that came back or went away.
 
-    Both states of the evidence are judged against the claims of today.
+    Both the older and the current evidence are judged against the current claims.
     """
     from kbtools.checks.base import load_base, readable_articles
     from kbtools.ci import git

@@ -24,13 +24,13 @@ class SiteAddressError(KbtoolsError):
 @click.option(
     "--only",
     type=click.Choice(STEPS),
-    help="One step alone. html makes no search index; search and links work on site/.",
+    help="Do one step alone. `html` makes no search index; `search` and `links` work on site/.",
 )
 @click.option("--no-search", is_flag=True, help="Do everything but the search index.")
-@click.option("--url", help="Address of the site, in place of the one in kbtools.toml.")
+@click.option("--url", help="Address of the site. [default: `url` in kbtools.toml]")
 @click.pass_context
 def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None) -> None:
-    """Builds the site: Markdown in build/pages, HTML in site/, the search index; checks all links.
+    """Build the site: Markdown in build/pages, HTML in site/ and the search index; check all links.
 
     The last site is replaced when the new one is complete. If a step fails, the last site stays.
     """
@@ -67,10 +67,12 @@ def build(ctx: click.Context, only: str | None, no_search: bool, url: str | None
 
 
 @click.command(short_help="Show the site while you write.")
-@click.option("--port", default=8000, show_default=True, help="0 takes a free port.")
+@click.option(
+    "--port", default=8000, show_default=True, help="Port of the local server; 0 takes a free one."
+)
 @click.pass_context
 def serve(ctx: click.Context, port: int) -> None:
-    """Shows the site while you write: what you save is built at once, and open pages reload."""
+    """Show the site while you write: a saved file is built at once, and open pages reload."""
     import threading
 
     from kbtools.site import build as steps
