@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -17,12 +16,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from bases import Base, Finished
 
-UV = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
-NEEDS_UV = pytest.mark.skipif(UV is None, reason="uv is not installed")
-BOTH = pytest.mark.parametrize("installer", ["pip", pytest.param("uv", marks=NEEDS_UV)])
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 SLOW = """
     import os, time
@@ -116,14 +111,14 @@ class Shop:
             "KBT_GO": str(self.go),
             "PIP_CONFIG_FILE": os.devnull,
             "PIP_EXTRA_INDEX_URL": "",
+            "PIP_FIND_LINKS": "",
+            "UV_CACHE_DIR": str(self.base.root / "uv-cache"),
         }
 
     @property
     def offline(self) -> dict[str, Any]:
-        """Variables with which both installers see our packages only."""
-        found = {"NO_INDEX": "1", "FIND_LINKS": str(self.wheels)}
-        both = {f"{tool}_{key}": value for tool in ("PIP", "UV") for key, value in found.items()}
-        return {**both, "UV_OFFLINE": "1"}  # not every uv listens to UV_NO_INDEX
+        """Variables with which uv sees our packages only: pip's, which kbtools hands on."""
+        return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels)}
 
     def run(self, *words: str, **more: str) -> Finished:
         """Runs `kbtools toolchain` to its end."""
@@ -131,7 +126,7 @@ class Shop:
 
     def start_until_slow(self, *words: str) -> subprocess.Popen[str]:
         """Starts `kbtools toolchain` and returns when it builds the slow package."""
-        process = self.base.start("toolchain", *words, **self.variables, **self.offline)
+        process = self.base.start("toolchain", *words, **{**self.variables, **self.offline})
         deadline = time.monotonic() + 30
         while not self.started.exists():
             assert time.monotonic() < deadline, process.communicate()
@@ -148,12 +143,12 @@ class Shop:
         rows = json.loads(self.run("list", "--json").out)
         return {row["name"]: row["state"] for row in rows}
 
-    def holds(self, name: str = "one") -> dict[str, str]:
+    def packages(self, name: str = "one") -> dict[str, str]:
         """Distribution → version, as the environment's own interpreter sees them."""
         code = (
             "import importlib.metadata as m, json; "
             "print(json.dumps({d.metadata['Name']: d.version for d in m.distributions()}))"
         )
         python = self.home / name / "bin" / "python"
-        done = subprocess.run([python, "-I", "-c", code], capture_output=True, check=True)
-        return dict(json.loads(done.stdout))
+        process = subprocess.run([python, "-I", "-c", code], capture_output=True, check=True)
+        return dict(json.loads(process.stdout))

@@ -1,4 +1,4 @@
-"""Whole environments or none, whatever goes wrong while `kbtools toolchain sync` is at work."""
+"""Complete environments or none, whatever goes wrong while `kbtools toolchain sync` runs."""
 
 from __future__ import annotations
 
@@ -6,95 +6,93 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from bases import KBTOOLS, Base
-from shop import BOTH, NEEDS_UV, Shop
+from shop import Shop
+
+from kbtools.toolchains.uv import BuildFailed, find_uv
 
 
 @pytest.fixture
 def shop(new_base: Callable[..., Base]) -> Shop:
     """A knowledge base that declares nothing yet, and a wheel `tiny` of two versions."""
-    found = Shop(new_base())
-    found.wheel("tiny", "1.0")
-    found.wheel("tiny", "2.0")
-    return found
+    shop = Shop(new_base())
+    shop.wheel("tiny", "1.0")
+    shop.wheel("tiny", "2.0")
+    return shop
 
 
-def test_a_folder_of_programs_that_is_not_there(shop: Shop) -> None:
+def test_a_missing_folder_of_programs(shop: Shop) -> None:
     """A `path` that no package has is an error of the declaration, and nothing is built."""
     shop.declare("one", "tiny==1.0", path=["nowhere/bin"])
-    done = shop.run("sync", "one")
-    assert done.code == 2
-    assert "none of its packages has a folder `nowhere/bin`" in done.err
+    synced = shop.run("sync", "one")
+    assert synced.code == 2
+    assert "none of its packages has a folder `nowhere/bin`" in synced.err
     assert shop.builds() == []
 
 
-@BOTH
-def test_no_such_package(shop: Shop, installer: str) -> None:
+def test_no_such_package(shop: Shop) -> None:
     """A package that does not exist: one message that names it, exit 2, and nothing is left."""
     shop.declare("one", "tiny==1.0", "nonesuch==3")
     shop.declare("two", "tiny==2.0")
-    done = shop.run("sync", "one", "two", "--installer", installer)
-    assert done.code == 2
-    [message] = [line for line in done.err.splitlines() if line.startswith("kbtools: ")]
+    synced = shop.run("sync", "one", "two")
+    assert synced.code == 2
+    [message] = [line for line in synced.err.splitlines() if line.startswith("kbtools: ")]
     assert message.startswith("kbtools: toolchain one: ")
     assert "nonesuch" in message
     assert shop.builds() == []
     assert shop.states() == {"one": "not synced", "two": "ready"}
 
 
-def test_no_index(shop: Shop) -> None:
+@pytest.mark.parametrize("variable", ["PIP_INDEX_URL", "UV_DEFAULT_INDEX"])
+def test_no_index(shop: Shop, variable: str) -> None:
     """An index that does not answer is named as the reason, not the package that it would have."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/simple"
     shop.declare("one", "nonesuch==3", options=[])
-    variables = {"PIP_INDEX_URL": f"http://127.0.0.1:{port}/simple", "PIP_RETRIES": "1"}
-    done = shop.run("sync", "one", "--installer", "pip", **variables)
-    assert done.code == 2
-    [message] = [line for line in done.err.splitlines() if line.startswith("kbtools: ")]
-    assert "the package index cannot be reached" in message
+    synced = shop.run("sync", "one", **{variable: address, "UV_HTTP_RETRIES": "0"})
+    assert synced.code == 2
+    [message] = [line for line in synced.err.splitlines() if line.startswith("kbtools: ")]
+    assert f"Failed to fetch: {address}/nonesuch/" in message
     assert "Connection refused" in message
     assert shop.builds() == []
 
 
-@NEEDS_UV
-def test_no_index_with_uv(shop: Shop) -> None:
-    """What uv says of an index that does not answer becomes one line, too."""
-    shop.declare("one", "nonesuch==3", options=[])
-    variables = {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0"}
-    done = shop.run("sync", "one", "--installer", "uv", **variables)
-    assert done.code == 2
-    [message] = [line for line in done.err.splitlines() if line.startswith("kbtools: ")]
-    assert "Connection refused" in message
-    assert shop.builds() == []
+def test_no_uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without uv, the message says how to get it."""
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BuildFailed, match="next: pip install uv"):
+        find_uv()
 
 
 def test_no_such_python(shop: Shop) -> None:
     """A Python that is not there is named, whether by version or by path."""
     shop.declare("one", "tiny", python="3.987")
     shop.declare("two", "tiny", python="no/python")
-    done = shop.run("sync", "one", "two", "--installer", "pip")
-    assert done.code == 2
-    assert "no Python 3.987 on the PATH" in done.err
-    assert "no/python is no interpreter" in done.err
+    synced = shop.run("sync", "one", "two")
+    assert synced.code == 2
+    assert "`3.987`" in synced.err
+    assert "no/python is no interpreter" in synced.err
     assert shop.builds("one") == shop.builds("two") == []
 
 
 def test_a_disk_too_small(shop: Shop) -> None:
     """What cannot fit is refused before anything is fetched, with both sizes."""
     shop.declare("one", "tiny==1.0", size_gb=10**7)
-    done = shop.run("sync", "one")
-    assert done.code == 2
-    assert "takes about 20000000.0 GB while it is built" in done.err
-    assert "GB free" in done.err
+    synced = shop.run("sync", "one")
+    assert synced.code == 2
+    assert "takes about 20000000.0 GB while it is built" in synced.err
+    assert "GB free" in synced.err
     assert shop.builds() == []
 
 
-@BOTH
-def test_a_disk_that_becomes_full(shop: Shop, installer: str) -> None:
+def test_a_disk_that_becomes_full(shop: Shop) -> None:
     """A disk that fills up meanwhile: one message, exit 2, and the disk as empty as before."""
     shop.wheel("big", zeros=bytes(64 << 20))
     shop.declare("one", "tiny==1.0", "big")
@@ -103,28 +101,27 @@ def test_a_disk_that_becomes_full(shop: Shop, installer: str) -> None:
     word = [*KBTOOLS, "-C", str(shop.base.root), "toolchain", "sync", "one"]
     script = 'mount -t tmpfs -o size=32m none "$0" || exit 77; "$@"; code=$?; '
     script += 'find "$0" -type f -size +1k; ls "$0"; exit $code'
-    command = ["unshare", "-Urm", "sh", "-c", script, str(small), *word, "--installer", installer]
+    command = ["unshare", "-Urm", "sh", "-c", script, str(small), *word]
     variables = shop.variables | {"KBTOOLS_TOOLCHAINS": str(small)}
     if not shutil.which("unshare"):
         pytest.skip("no unshare")
-    done = subprocess.run(
+    synced = subprocess.run(
         command, env=shop.base.environment(**variables), capture_output=True, text=True
     )
-    if done.returncode in (1, 77) and "kbtools" not in done.stderr:
-        pytest.skip(f"no file system can be mounted here: {done.stderr}")
-    assert done.returncode == 2, done.stderr
-    [message] = [line for line in done.stderr.splitlines() if line.startswith("kbtools: ")]
+    if synced.returncode in (1, 77) and "kbtools" not in synced.stderr:
+        pytest.skip(f"no file system can be mounted here: {synced.stderr}")
+    assert synced.returncode == 2, synced.stderr
+    [message] = [line for line in synced.stderr.splitlines() if line.startswith("kbtools: ")]
     assert "the disk is full" in message
-    assert done.stdout == ""
+    assert synced.stdout == ""
 
 
-@BOTH
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interrupted(shop: Shop, installer: str, number: signal.Signals) -> None:
+def test_interrupted(shop: Shop, number: signal.Signals) -> None:
     """Ctrl-C, `kill` and a closed terminal: exit 130, nothing half-built, no process left."""
     shop.slow()
     shop.declare("one", "slow", before=[])
-    process = shop.start_until_slow("sync", "one", "--installer", installer)
+    process = shop.start_until_slow("sync", "one")
     assert len(shop.builds()) == 1
     process.send_signal(number)
     _, err = process.communicate(timeout=20)
@@ -135,12 +132,11 @@ def test_interrupted(shop: Shop, installer: str, number: signal.Signals) -> None
     assert shop.base.running_after(2) == []
 
 
-@BOTH
-def test_killed(shop: Shop, installer: str) -> None:
+def test_killed(shop: Shop) -> None:
     """What `kill -9` leaves is never taken for an environment, and the next sync removes it."""
     shop.slow()
     shop.declare("one", "slow", before=["tiny"])
-    process = shop.start_until_slow("sync", "one", "--installer", installer)
+    process = shop.start_until_slow("sync", "one")
     process.kill()
     process.communicate()
     [half] = shop.builds()
@@ -153,10 +149,10 @@ def test_killed(shop: Shop, installer: str) -> None:
     assert shop.run("sync", "one").code == 0
     assert len(shop.builds()) == 1
     assert half not in shop.builds()
-    assert shop.holds() == {"tiny": "1.0"}
+    assert shop.packages() == {"tiny": "1.0"}
 
 
-def test_an_old_environment_stays_until_the_new_is_whole(shop: Shop) -> None:
+def test_an_old_environment_stays_until_the_new_is_complete(shop: Shop) -> None:
     """A declaration that cannot be built leaves the environment there was as it was, but stale."""
     shop.declare("one", "tiny==1.0")
     assert shop.run("sync", "one").code == 0
@@ -166,32 +162,31 @@ def test_an_old_environment_stays_until_the_new_is_whole(shop: Shop) -> None:
     assert shop.states() == {"one": "stale"}
     assert shop.run("sync", "one").code == 2
     assert shop.builds() == before
-    assert shop.holds() == {"tiny": "1.0"}
+    assert shop.packages() == {"tiny": "1.0"}
     assert shop.run("path", "one").code == 2
     shop.forget()
     shop.declare("one", "tiny==2.0")
     assert shop.run("sync", "one").code == 0
-    assert shop.holds() == {"tiny": "2.0"}
+    assert shop.packages() == {"tiny": "2.0"}
     assert len(shop.builds()) == 1
 
 
 def test_two_at_once(shop: Shop) -> None:
-    """Two syncs of one name: one builds, the other waits for it and finds it done."""
+    """Two syncs of one name: one builds, the other waits for it and finds it synced."""
     shop.declare("one", "tiny==1.0")
     pair = [shop.base.start("toolchain", "sync", "one", **shop.variables) for _ in range(2)]
-    said = [process.communicate(timeout=60) for process in pair]
-    assert [process.returncode for process in pair] == [0, 0], said
-    outs = sorted(out for out, _ in said)
-    assert sum("there already" in out for out in outs) == 1
+    outputs = [process.communicate(timeout=60) for process in pair]
+    assert [process.returncode for process in pair] == [0, 0], outputs
+    assert sum("there already" in out for out, _ in outputs) == 1
     assert len(shop.builds()) == 1
-    assert shop.holds() == {"tiny": "1.0"}
+    assert shop.packages() == {"tiny": "1.0"}
 
 
 def test_what_is_in_the_way(shop: Shop) -> None:
     """A folder of that name that kbtools did not make is not touched."""
     shop.declare("one", "tiny==1.0")
     (shop.home / "one").mkdir(parents=True)
-    done = shop.run("sync", "one")
-    assert done.code == 2
-    assert "is in the way: it was not made by kbtools" in done.err
+    synced = shop.run("sync", "one")
+    assert synced.code == 2
+    assert "is in the way: kbtools did not make it" in synced.err
     assert (shop.home / "one").is_dir()

@@ -43,7 +43,8 @@ def bisect(
     """
     from kbtools.checks.base import load_base, readable_articles
     from kbtools.cli.toolchain import progress
-    from kbtools.toolchains import declared
+    from kbtools.toolchains import declared, package_index
+    from kbtools.toolchains.pip_settings import read_pip_settings
     from kbtools.verification import bisection
 
     base = load_base(config_of(ctx))
@@ -53,7 +54,7 @@ def bisect(
     one = next(a for a in readable if a.path == path)
     snippet = bisection.chosen(one, article)
     like = bisection.model(base.config, package, like)
-    versions = bisection.between(bisection.releases(package), first, last)
+    versions = bisection.between(package_index.releases(package, read_pip_settings()), first, last)
     size = declared.read_declarations(base.config)[like].size_gb
     steps = len(versions) if every else min(len(versions), 2 + math.ceil(math.log2(len(versions))))
     click.echo(

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -16,7 +16,7 @@ from kbtools.cli.group import TOOLCHAIN, config_of
 from kbtools.config import KbtoolsError
 
 if TYPE_CHECKING:
-    from kbtools.toolchains.installers import ProgressCallback
+    from kbtools.toolchains.uv import ProgressCallback
 
 GB = 10**9
 
@@ -33,49 +33,47 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     """List the toolchains of toolchains.toml with their states on this machine."""
     from kbtools.toolchains import declared, environments
 
-    base = config_of(ctx)
-    rows = []
-    home = environments.environments_folder(base)
-    for name, one in declared.read_declarations(base).items():
-        state = environments.state_of(base, name, one)
-        there = environments.read_build_record(home / name) if one.is_built else None
-        rows.append((name, one, state, there))
+    config = config_of(ctx)
+    home = environments.environments_folder(config)
+    rows = [
+        (
+            name,
+            declaration,
+            environments.state_of(config, name, declaration),
+            environments.read_build_record(home / name) if declaration.is_built else None,
+        )
+        for name, declaration in declared.read_declarations(config).items()
+    ]
     if as_json:
-        whole = [
-            {"name": n, **_builtins(one), "state": state, "built": there and _builtins(there)}
-            for n, one, state, there in rows
+        objects = [
+            {
+                "name": name,
+                **msgspec.to_builtins(declaration),
+                "state": state,
+                "built": msgspec.to_builtins(record),
+            }
+            for name, declaration, state, record in rows
         ]
-        click.echo(msgspec.json.format(msgspec.json.encode(whole)))
+        click.echo(msgspec.json.format(msgspec.json.encode(objects)))
         return
     width = max([len(name) for name, *_ in rows], default=0)
     colours = {"ready": "green", "stale": "yellow", "broken": "red"}
-    for name, one, state, there in rows:
-        size = f"{there.size / GB:.2f} GB" if there else one.size_note.strip(" ()")
+    for name, declaration, state, record in rows:
+        size = f"{record.size / GB:.2f} GB" if record else declaration.size_note.strip(" ()")
         line = (
             click.style(f"{name:<{width}}", bold=True),
             click.style(f"{state:<10}", fg=colours.get(state)),
             f"{size:<13}",
-            one.purpose,
+            declaration.purpose,
         )
         click.echo("  ".join(line).rstrip())
-
-
-def _builtins(value: Any) -> dict[str, Any]:
-    return dict(msgspec.to_builtins(value))
 
 
 @toolchain.command(short_help="Build environments, or bring them up to date.")
 @click.argument("names", nargs=-1, metavar="NAME...")
 @click.option("--all", "everything", is_flag=True, help="Build all that toolchains.toml declares.")
-@click.option(
-    "--installer",
-    type=click.Choice(["uv", "pip"]),
-    help="Only this one. [default: uv where there is one, and pip where that fails]",
-)
 @click.pass_context
-def sync(
-    ctx: click.Context, names: tuple[str, ...], everything: bool, installer: str | None
-) -> None:
+def sync(ctx: click.Context, names: tuple[str, ...], everything: bool) -> None:
     """Build the toolchains NAME... that are missing or differ from toolchains.toml.
 
     An older environment is replaced only when the new one is complete. The exit code is 2 if one of
@@ -83,10 +81,11 @@ def sync(
     """
     from kbtools.toolchains import declared, sync
 
-    base = config_of(ctx)
-    known = declared.read_declarations(base)
+    config = config_of(ctx)
+    declarations = declared.read_declarations(config)
     if everything:
-        names = (*names, *(n for n, one in known.items() if one.is_built and n not in names))
+        built = (name for name, declaration in declarations.items() if declaration.is_built)
+        names = tuple(dict.fromkeys((*names, *built)))
     if not names:
         raise click.UsageError("name some toolchains, or all of them with --all")
     # a terminal that is closed: end as on Ctrl-C, with what is half-built removed
@@ -94,38 +93,45 @@ def sync(
     failed = False
     for name in names:
         try:
-            with progress(name, known[name].size_gb if name in known else 0.0) as tell:
-                there, changed = sync.sync(base, name, tell, installer)
+            size = declarations[name].size_gb if name in declarations else 0.0
+            with progress(name, size) as report:
+                record, changed = sync.sync(config, name, report)
         except KbtoolsError as error:
             failed = True
             click.echo(f"kbtools: {error}", err=True)
             continue
         except KeyboardInterrupt:
             click.echo(
-                f"\nkbtools: interrupted; nothing half-built of {name} is left, and what the "
-                "installer has in its cache is not fetched again",
+                f"\nkbtools: interrupted; nothing half-built of {name} is left, and what "
+                "uv has in its cache is not downloaded again",
                 err=True,
             )
             raise
-        shared = f", {there.shared / GB:.2f} GB of it shared by links" if there.shared else ""
-        how = f"in {there.seconds:.0f} s with {there.installer}" if changed else "there already"
-        click.echo(f"{click.style(name, bold=True)}: {there.size / GB:.2f} GB{shared}, {how}")
+        linked = f", {record.shared / GB:.2f} GB of it linked from uv's cache"
+        shared = linked if record.shared else ""
+        how = f"in {record.seconds:.0f} s with {record.installer}" if changed else "there already"
+        click.echo(f"{click.style(name, bold=True)}: {record.size / GB:.2f} GB{shared}, {how}")
     sys.exit(2 if failed else 0)
 
 
 @contextmanager
 def progress(name: str, gigabytes: float) -> Iterator[ProgressCallback]:
-    """Shows a build as it goes: a live line on a terminal, a line for each step elsewhere."""
+    """Shows the progress of a build: a live line on a terminal, a line for each step elsewhere.
+
+    Args:
+        name: of the toolchain.
+        gigabytes: its declared size, in 10⁹ bytes; 0: unknown.
+    """
     about = f" of about {gigabytes:.2f}" if gigabytes else ""
     if not sys.stderr.isatty():
         last = ""
 
-        def line(doing: str, size: int | None) -> None:
+        def line(activity: str, size: int | None) -> None:
             nonlocal last
-            if doing != last:
+            if activity != last:
                 so_far = f" [{size / GB:.2f}{about} GB]" if size else ""
-                click.echo(f"{name}: {doing}{so_far}", err=True)
-            last = doing
+                click.echo(f"{name}: {activity}{so_far}", err=True)
+            last = activity
 
         yield line
         return
@@ -137,11 +143,11 @@ def progress(name: str, gigabytes: float) -> Iterator[ProgressCallback]:
     console = Console(stderr=True)
     with Status(name, console=console) as status:
 
-        def live(doing: str, size: int | None) -> None:
+        def live(activity: str, size: int | None) -> None:
             if size is None:
-                console.print(Text(f"{name}: {doing}"), soft_wrap=True)
+                console.print(Text(f"{name}: {activity}"), soft_wrap=True)
                 return
-            text = Text(f"{name}  {size / GB:.2f}{about} GB  {doing}", overflow="ellipsis")
+            text = Text(f"{name}  {size / GB:.2f}{about} GB  {activity}", overflow="ellipsis")
             text.truncate(console.width - 4)
             status.update(text)
 
@@ -159,15 +165,17 @@ def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
     """
     from kbtools.toolchains import declared, environments, sync
 
-    base = config_of(ctx)
-    home = environments.environments_folder(base)
-    known = declared.read_declarations(base)
-    there = dict(sync.complete_environments(home))
-    unknown = [name for name in names if name not in known and name not in there]
-    if unknown:
-        raise KbtoolsError(f"no toolchain `{unknown[0]}`, neither declared nor in {home}")
-    undeclared = [name for name in there if name not in known]
-    left = [] if names else sync.interrupted_builds(home)
+    config = config_of(ctx)
+    home = environments.environments_folder(config)
+    declarations = declared.read_declarations(config)
+    complete = dict(sync.complete_environments(home))
+    for name in names:
+        if name not in declarations and name not in complete:
+            raise environments.UnknownToolchain(
+                f"no toolchain `{name}`, neither declared nor in {home}"
+            )
+    undeclared = [name for name in complete if name not in declarations]
+    interrupted = [] if names else sync.interrupted_builds(home)
     if not names and os.environ.get(environments.FOLDER):
         for name in undeclared:
             click.echo(
@@ -177,7 +185,7 @@ def prune(ctx: click.Context, names: tuple[str, ...]) -> None:
     for name in names or undeclared:
         freed = sync.prune(home, name)
         click.echo(f"removed {name}: {freed / GB:.2f} GB freed")
-    for name in left:
+    for name in interrupted:
         freed = sync.prune(home, name, keep_complete=True)
         click.echo(f"removed what killed syncs of {name} left: {freed / GB:.2f} GB freed")
 
@@ -201,10 +209,11 @@ def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
     from kbtools.reports import text
     from kbtools.toolchains import environments
 
-    where = environments.find_environment(config_of(ctx), toolchain)
-    holds = environments.toolchain_of(where)
+    environment = environments.find_environment(config_of(ctx), toolchain)
+    description = environments.toolchain_of(environment)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(holds)))
+        click.echo(msgspec.json.format(msgspec.json.encode(description)))
         return
-    for key, value in text.toolchain_rows(holds, where.python, environments.sandbox_states(where)):
+    sandbox = environments.sandbox_states(environment)
+    for key, value in text.toolchain_rows(description, environment.python, sandbox):
         click.echo(f"{click.style(key, bold=True):<28} {value}")

@@ -16,7 +16,7 @@ from kbtools.checks.rules import RULES
 from kbtools.config import Config
 
 FOLDER = "reference"
-NOT_FOR_OTHERS = {"cli", "site", "running", "templates", "installers", "hardlinks"}
+NOT_FOR_OTHERS = {"cli", "site", "running", "templates", "uv", "disk_usage", "pip_settings"}
 """Modules that only kbtools itself imports."""
 
 _HEAD = "---\ntitle: {title}\n---\n\n# {title}\n\n"

@@ -1,4 +1,4 @@
-"""What an interpreter holds, and whether a claim about versions is about it."""
+"""A toolchain: what an interpreter has installed, and the machine it runs on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from kbtools.config import KbtoolsError
 
 DESCRIBE = Path(__file__).parent.parent / "running" / "describe.py"
 MACHINE = ("python", "cuda", "driver", "sm", "gpus")
-"""Names in `affected` that are no distribution."""
+"""Names in `affected` that are not distributions."""
+
+
+class InterpreterError(KbtoolsError):
+    """An interpreter cannot be run, or does not print what it is asked for."""
 
 
 class Gpu(msgspec.Struct, frozen=True):
@@ -65,8 +69,8 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         a kind to the next, and a snippet gets only the GPUs that it asks for.
         """
         gpu = self.gpus[0] if self.gpus else None
-        known = (self.python, self.packages, self.platform, self.libc, self.compiler, self.cuda)
-        return _identity(msgspec.msgpack.encode((*known, self.driver, gpu, self.ptxas)))
+        software = (self.python, self.packages, self.platform, self.libc, self.compiler, self.cuda)
+        return _identity(msgspec.msgpack.encode((*software, self.driver, gpu, self.ptxas)))
 
     def brief(self, headline: Sequence[str]) -> str:
         """The packages of `headline` with their versions; the Python if it has none of them.
@@ -90,32 +94,35 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         return f"{self.software(headline)}, {self.gpus[0].name if self.gpus else 'no GPU'}"
 
     def version(self, name: str) -> str | None:
-        """Version of a distribution or of a part of the machine; None where it is not there."""
+        """Version of a distribution or of a part of the machine; None if it is missing."""
         if name == "gpus":
             return str(len(self.gpus))
         if name in MACHINE:
-            found = getattr(self, name)
-            return str(found) if found else None
+            version = getattr(self, name)
+            return str(version) if version else None
         return self.packages.get(canonicalize_name(name))
 
 
 @lru_cache(10_000)
-def _identity(known: bytes) -> str:
-    """The digest of what a toolchain is, worked out once: thousands of rows are of the same."""
-    both = msgspec.msgpack.decode(known)
-    return hashlib.sha256(json.dumps(both, sort_keys=True).encode()).hexdigest()
+def _identity(packed: bytes) -> str:
+    """The digest of a toolchain. Cached: thousands of rows are of the same one."""
+    parts = msgspec.msgpack.decode(packed)
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def describe(python: str, packages: Sequence[str], environment: dict[str, str]) -> Toolchain:
     """Reads a toolchain off its interpreter.
 
-    `packages` are shell patterns of the distributions that count; none means all.
+    Args:
+        python: path of the interpreter.
+        packages: shell patterns of the distributions that count; none means all.
+        environment: variables that the interpreter is started with.
 
     Raises:
-        KbtoolsError: the interpreter cannot be run or says nothing that can be read.
+        InterpreterError: the interpreter cannot be run, or what it prints cannot be read.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [python, "-I", str(DESCRIBE)],
             capture_output=True,
             text=True,
@@ -123,13 +130,13 @@ def describe(python: str, packages: Sequence[str], environment: dict[str, str]) 
             env=environment,
             check=True,
         )
-        toolchain = msgspec.json.decode(done.stdout, type=Toolchain)
+        toolchain = msgspec.json.decode(process.stdout, type=Toolchain)
     except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
-        said = getattr(error, "stderr", "") or ""
-        raise KbtoolsError(f"{python} is no Python that can be asked: {error}\n{said}") from error
-    kept = {
+        stderr = getattr(error, "stderr", "") or ""
+        raise InterpreterError(f"{python} cannot be run as Python: {error}\n{stderr}") from error
+    counted = {
         name: version
         for name, version in sorted(toolchain.packages.items())
         if not packages or any(fnmatch(name, pattern) for pattern in packages)
     }
-    return msgspec.structs.replace(toolchain, packages=kept)
+    return msgspec.structs.replace(toolchain, packages=counted)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -17,7 +14,7 @@ from kbtools.articles.model import Article, Role, Snippet
 from kbtools.config import Config, KbtoolsError
 from kbtools.evidence.verdicts import expect, fails_as_documented
 from kbtools.toolchains import declared, environments, sync
-from kbtools.toolchains.installers import ProgressCallback
+from kbtools.toolchains.uv import ProgressCallback
 from kbtools.verification.machines import ThisMachine
 from kbtools.verification.verifier import RunOptions, Task, Verifier
 
@@ -46,22 +43,6 @@ class BisectResult(msgspec.Struct, frozen=True):
         """The neighbours, of those that say something, between which the repro flips."""
         telling = [step for step in self.steps if step.saw != "neither"]
         return tuple((low, high) for low, high in pairwise(telling) if low.saw != high.saw)
-
-
-def releases(package: str) -> tuple[str, ...]:
-    """The final releases of a package that the index has for this Python, old to new.
-
-    Raises:
-        KbtoolsError: the index does not know it, or cannot be reached.
-    """
-    command = [sys.executable, "-m", "pip", "index", "versions", package]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    listed = re.search(r"Available versions: (.*)", done.stdout)
-    if not listed:
-        said = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1]
-        raise KbtoolsError(f"no versions of {package}: {said}")
-    versions = [Version(word.strip()) for word in listed[1].split(",")]
-    return tuple(str(one) for one in sorted(versions) if not one.is_prerelease)
 
 
 def between(versions: Iterable[str], first: str | None, last: str | None) -> tuple[str, ...]:
