@@ -23,18 +23,18 @@ class Place(msgspec.Struct, frozen=True, order=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something wrong at a place: the rule it breaks, what was found, and the next step."""
+    """A broken rule at a place: the code of the rule, what is wrong, and the next step."""
 
     place: Place
     rule: str
     message: str
     help: str
     source: str = ""
-    """The line itself, to be shown below the message."""
+    """The text of the line, shown below the message."""
 
 
 class Role(StrEnum):
-    """What a snippet is there to show."""
+    """The purpose of a snippet."""
 
     REPRO = "repro"
     FIX = "fix"
@@ -47,10 +47,10 @@ LANGUAGES = ("python", "cuda", "bash")
 SUFFIX = {"python": ".py", "cuda": ".cu", "bash": ".sh"}
 
 Affected = tuple[dict[str, str], ...]
-"""Alternatives, of which any may hold; each is a mapping name → specifier, all of which must."""
+"""Alternatives, one of which must hold; each maps names to ranges, all of which must hold."""
 
 ABSENT = "absent"
-"""In the place of a range: the distribution is not installed."""
+"""Stands instead of a range: the distribution is not installed."""
 ALWAYS: Affected = ({},)
 """Holds on every toolchain, for a failure that is a usage error."""
 
@@ -68,9 +68,9 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True):
     regex: Text | None = None
     """RE2 and JavaScript syntax; must match the log, too."""
     near: Text | None = None
-    """RE2 and JavaScript syntax; when it matches the log as well, the article ranks higher."""
+    """RE2 and JavaScript syntax; if it matches the log, too, the article ranks higher."""
     wraps: bool = False
-    """The text is printed around other failures, too: it ranks below whatever it wraps."""
+    """The text is printed around other failures, too, and ranks below the failure inside."""
 
 
 class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -84,7 +84,7 @@ class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def kind(self) -> str:
-        """Which of the four it is."""
+        """Which of the four keys it has; empty if it has none."""
         return next((k for k in ("report", "fix", "cause", "related") if getattr(self, k)), "")
 
     @property
@@ -94,7 +94,7 @@ class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Retired(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why an article no longer stands. Its page, id and signatures stay for ever."""
+    """Why an article is no longer true. Its page, id and signatures stay for ever."""
 
     since: datetime.date
     reason: str = ""
@@ -102,7 +102,7 @@ class Retired(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Exemption(msgspec.Struct, frozen=True):
-    """A rule this article may break, and why."""
+    """A rule that this article may break, and why."""
 
     rule: str
     because: Text
@@ -136,14 +136,14 @@ class Translation(msgspec.Struct, frozen=True):
     title: Text
     summary: Text
     follows: Annotated[str, Meta(pattern=EDITION)] | None = None
-    """The edition of the original's words that it was made from: `translations.edition`."""
+    """`translations.edition` of the original that it was made from."""
 
 
 USES_HELPER = re.compile(r"\bkbtools\.repro\b|\bfrom kbtools import\b.*\brepro\b")
 
 EXIT = r"exit:([1-9]\d?|1\d\d|2[0-4]\d|25[0-5])"
 FAILS = rf"^(signature|timeout|SIG[A-Z0-9]+|{EXIT}|[A-Z]\w*)$"
-"""What a fence's `fails` may be: the last is the name of an exception."""
+"""Matches a fence's `fails`; the last alternative is the name of an exception."""
 
 
 class Keys(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -160,7 +160,7 @@ class Keys(msgspec.Struct, frozen=True, omit_defaults=True):
     toolchain: Text | None = None
     after: Text | None = None
     net: Literal["yes"] | None = None
-    """Asks for the network, which no snippet has otherwise."""
+    """Whether the snippet may use the network."""
 
 
 class Snippet(msgspec.Struct, frozen=True):
@@ -175,10 +175,10 @@ class Snippet(msgspec.Struct, frozen=True):
     """Its first line of code."""
     keys: Keys
     affected: Affected
-    """Where it is expected to fail, the article's `affected` unless the fence overrides it."""
+    """Where it is expected to fail: the fence's `affected`, or else the article's."""
     env: dict[str, str] = {}
     before: tuple[Snippet, ...] = ()
-    """The snippets whose file it continues, first one first."""
+    """The snippets whose file it continues, in the order of their code."""
 
     @property
     def name(self) -> str:
@@ -187,7 +187,7 @@ class Snippet(msgspec.Struct, frozen=True):
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it needs."""
+        """Number of GPUs that it needs."""
         if self.keys.requires == "gpu":
             return 1
         _, _, count = self.keys.requires.partition("gpus:")
@@ -200,7 +200,7 @@ class Snippet(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """What is written to its file: every line at its number in the article."""
+        """The text of its file: every line of code has the number that it has in the article."""
         lines: list[str] = []
         for part in (*self.before, self):
             lines += [""] * (part.place.line - 1 - len(lines))
@@ -214,7 +214,7 @@ class Snippet(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that a run of it depends on, except where it stands in the article."""
+        """SHA-256 of all that its run depends on. Its lines in the article are not part of it."""
         parts = [self.language, *(part.code for part in (*self.before, self))]
         parts += [f"{name}={value}" for name, value in sorted(self.env.items())]
         parts += [self.keys.tool or "", self.keys.requires]

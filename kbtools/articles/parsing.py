@@ -15,10 +15,10 @@ from kbtools.articles.model import LANGUAGES, Keys, Place, Problem, Role
 from kbtools.config import Config, KbtoolsError
 
 QUOTED = re.compile(r"""["'\\]|[^ -~]""")
-"""In what follows a fence: what makes it more than words between blanks."""
+"""Matches an info string that is more than words between blanks."""
 ROLES = tuple(str(role) for role in Role)
 KEYS = Keys.__struct_fields__
-"""What a fence may say of itself."""
+"""The keys that a fence may have."""
 
 # Block rules only: 1.7 times as fast as with inline rules (benchmarks/decoding.py), with the very
 # same fences.
@@ -27,26 +27,26 @@ _blocks.core.ruler.enableOnly(["normalize", "block"])
 
 
 class Fence(msgspec.Struct, frozen=True):
-    """A fenced block as it stands: nothing is judged yet."""
+    """A fenced block of a page, with nothing judged yet."""
 
     words: tuple[str, ...]
-    """The info string, split like a shell does; empty when it cannot be split."""
+    """The info string, split as a shell does; at blanks where a quote is not closed."""
     info: str
     code: str
     line: int
     """Of the opening fence."""
     closed: bool
     markup: str = "```"
-    """What it opens with."""
+    """The characters that open it."""
 
     @property
     def language(self) -> str:
-        """The first word of the info string, or nothing."""
+        """The first word of the info string; empty if there is none."""
         return self.words[0] if self.words else ""
 
     @property
     def role(self) -> str | None:
-        """The second word, unless that is `key=value`."""
+        """The second word of the info string, unless it is `key=value`."""
         return self.words[1] if len(self.words) > 1 and "=" not in self.words[1] else None
 
     @property
@@ -57,7 +57,7 @@ class Fence(msgspec.Struct, frozen=True):
 
     @property
     def runs(self) -> bool:
-        """Whether it claims to be a snippet. With no role and no key of ours it is prose."""
+        """Whether it claims to be a snippet. Without a role and a key it is prose."""
         if self.language not in LANGUAGES:
             return self.role in ROLES or self.language in ROLES
         return self.role is not None or any(key in KEYS for key in self.keys)
@@ -71,7 +71,7 @@ class Heading(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A file of `kb/`, taken apart and not yet judged."""
+    """A file of `kb/`: its parts, not yet judged."""
 
     path: str
     language: str
@@ -80,31 +80,34 @@ class Page(msgspec.Struct, frozen=True):
     matter_lines: dict[str, int]
     """Line of every key of the front matter, as in `title` or `signatures[0].regex`."""
     broken: tuple[InvalidValue, ...]
-    """What keeps the front matter from being read at all."""
+    """Why the front matter cannot be read; empty if it can."""
     fences: tuple[Fence, ...]
     headings: tuple[Heading, ...]
     opening: int
-    """Lines that the front matter takes."""
+    """Number of lines of the front matter, the two `---` included."""
     body: str
 
     def place(self, line: int) -> Place:
-        """That line of this page."""
+        """The place of a line of this page, which counts from 1."""
         return Place(self.path, line)
 
     def line_of(self, key: str) -> int:
-        """Line of a key of the front matter, or of the nearest key around it."""
+        """Line of a key of the front matter, or of the nearest key that holds it, or 1."""
         while key and key not in self.matter_lines:
             key = key[: max(key.rfind("."), key.rfind("["), 0)]
         return self.matter_lines.get(key, 1)
 
     def problem(self, line: int, message: str, help: str) -> Problem:
-        """A problem on that line; the rule that found it adds its name."""
+        """A problem on a line; `Rule.problems` adds the code of the rule.
+
+        `message` is what is wrong, `help` the next step.
+        """
         source = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
         return Problem(self.place(line), "", message, help, source)
 
     @property
     def prose(self) -> list[str]:
-        """The lines below the front matter that are no part of a snippet."""
+        """The lines below the front matter that do not belong to a snippet."""
         code = {
             line
             for fence in self.fences
@@ -116,7 +119,7 @@ class Page(msgspec.Struct, frozen=True):
 
     @property
     def translates(self) -> bool:
-        """Whether the file name says that it is a translation: `….zh.md`."""
+        """Whether the file's name is that of a translation: `….zh.md`."""
         return Path(self.path).name.count(".") > 1
 
 

@@ -10,7 +10,7 @@ from kbtools.articles.model import Signature
 
 
 def recognises(signature: Signature, text: str) -> bool:
-    """Whether a text holds the failure of a signature (its `near` only ranks, and is not asked)."""
+    """Whether a text holds the failure of a signature. Its `near` does not count: it only ranks."""
     if signature.literal not in text:
         return False
     return signature.regex is None or pattern(signature.regex).search(text) is not None
@@ -18,7 +18,7 @@ def recognises(signature: Signature, text: str) -> bool:
 
 @cache
 def pattern(regex: str) -> re2.Pattern:
-    """A compiled RE2 pattern; `^` and `$` are those of a line.
+    """A compiled RE2 pattern, in which `^` and `$` match at the ends of a line.
 
     Raises:
         re2.error: it is not RE2 syntax.

@@ -31,7 +31,7 @@ def kb102_no_fix(page: Page, article: Article, config: Config) -> Iterator[Probl
 
 @fatal
 def kb103_version_range(page: Page, article: Article, config: Config) -> Iterator[Problem]:
-    """A range in `affected` is a PEP 440 specifier that holds some version, or `absent`."""
+    """A range in `affected` is a PEP 440 specifier, or `absent` for a distribution."""
     for i, alternative in enumerate(article.matter.affected):
         for name, text in alternative.items():
             if text == ABSENT and name not in MACHINE:

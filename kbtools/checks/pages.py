@@ -66,7 +66,7 @@ SHAPES = {
     "retired": "a mapping, as in {since: 2026-01-31, reason: it cannot happen any more}",
     "exempt": "a list of mappings, as in - {rule: KB102, because: there is no fix}",
 }
-"""What a value of the front matter looks like, where its type does not say it."""
+"""Key of the front matter → how to write its value, where the type does not tell."""
 
 YAML_WORDS = {
     "Object missing required field": "it lacks",
@@ -74,7 +74,7 @@ YAML_WORDS = {
     "`object`": "a mapping",
     " | null": "",
 }
-"""Words of the decoder, which speaks of JSON → words of who writes YAML."""
+"""Words of the decoder, which are those of JSON → words that authors of YAML use."""
 
 FENCE_SHAPES = {
     "id": "a lower-case word, as in r1",
@@ -83,7 +83,7 @@ FENCE_SHAPES = {
     "timeout": "seconds, as in 2.5",
     "net": "net=yes, or nothing",
 }
-"""The same of a fence's keys."""
+"""Key of a fence → how to write its value."""
 
 
 def _why(invalid: InvalidValue) -> str:
@@ -143,7 +143,7 @@ def kb002_malformed_id(page: Page, config: Config) -> Iterator[Problem]:
 
 @fatal
 def kb003_unknown_key(page: Page, config: Config) -> Iterator[Problem]:
-    """The front matter has only keys that mean something; a misspelt one would be ignored."""
+    """The front matter has only known keys; a misspelt one would be ignored."""
     form = Translation if page.translates else FrontMatter
     for key in page.matter:
         keys = field_types(form)
@@ -184,7 +184,7 @@ def kb004_missing_key(page: Page, config: Config) -> Iterator[Problem]:
 
 @fatal
 def kb005_wrong_value(page: Page, config: Config) -> Iterator[Problem]:
-    """Every value has the type its key demands, and stage, severity and components are known words.
+    """Every value has the type of its key, and stage, severity and components are known words.
 
     The words are those of `kbtools.toml`, in the table `[article]`.
     """
@@ -237,10 +237,10 @@ def kb006_section(page: Page, config: Config) -> Iterator[Problem]:
 
 @fatal
 def kb007_unclosed_fence(page: Page, config: Config) -> Iterator[Problem]:
-    """Every fence is closed. An open one takes what follows into its code, unseen.
+    """Every fence is closed. The text below an open one becomes its code, without a warning.
 
-    That may be the whole file, or all up to the end of the next fence. So a fence that shows
-    fences is longer than they are: four backticks around three.
+    That is the rest of the file, or all of it up to the end of the next fence. So a fence that
+    shows fences is longer than they are: four backticks around three.
     """
     for fence in page.fences:
         opening = re.compile(rf"\s*{re.escape(fence.markup)}[`~]*\s*[^\s`~][^`]*")
@@ -257,7 +257,7 @@ def kb007_unclosed_fence(page: Page, config: Config) -> Iterator[Problem]:
 
 @fatal
 def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
-    """A fence that is run has a language we run, a role we know, and keys that mean something.
+    """A fence that is run has a known language, a known role, and only known keys.
 
     A fence with no role is prose. One with a misspelt role, or with keys and no role, is an error:
     it would be taken for prose, and its claim would never be tested.
@@ -287,7 +287,7 @@ def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
 
 
 def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
-    """Values that a pattern cannot judge."""
+    """The problems of values that no pattern can describe."""
     try:
         for alternative in parse_affected(keys.affected) if keys.affected else ():
             for name, text in alternative.items():

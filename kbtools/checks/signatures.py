@@ -1,4 +1,4 @@
-"""Rules for the expressions by which a failure's text is recognised."""
+"""Rules for the expressions that recognise a failure in a log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def expressions(page: Page, article: Article) -> Iterator[tuple[str, str, int]]:
 
 @fatal
 def kb201_not_re2(page: Page, article: Article, config: Config) -> Iterator[Problem]:
-    """A signature's expressions are RE2: linear time, whatever the log.
+    """A signature's expressions are RE2, which takes linear time for any log.
 
     So they have no look-around and no back-reference.
     """
@@ -42,7 +42,9 @@ def kb201_not_re2(page: Page, article: Article, config: Config) -> Iterator[Prob
             pattern(text)
         except re2.error as error:
             why = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
-            yield page.problem(line, f"`{key}` is not RE2: {why}", "no (?=…), (?<…), \\1 in RE2")
+            yield page.problem(
+                line, f"`{key}` is not RE2: {why}", "RE2 has no (?=…), (?<…) and \\1"
+            )
 
 
 def kb202_not_javascript(page: Page, article: Article, config: Config) -> Iterator[Problem]:
@@ -75,14 +77,14 @@ def kb203_nested_quantifier(page: Page, article: Article, config: Config) -> Ite
 
 
 def _as_python(text: str) -> str:
-    """With what RE2 and JavaScript know and Python's parser does not, put in its words."""
+    """The expression with syntax of RE2 and JavaScript replaced by what Python's parser reads."""
     return re.sub(r"\\[pP](\{\w+\}|\w)", r"\\w", re.sub(r"\(\?<\w+>", "(?:", text))
 
 
 def kb205_near_repeats_without_end(
     page: Page, article: Article, config: Config
 ) -> Iterator[Problem]:
-    """A `near` repeats nothing without end: it is looked for in the whole log, not around a line.
+    """A `near` repeats nothing without end: it is searched in the whole log, not around a line.
 
     RE2 does not mind, but the browser's engine would try each length at each place.
     """
@@ -114,7 +116,7 @@ def kb206_beyond_16_bits(page: Page, article: Article, config: Config) -> Iterat
 
 
 def _repeats(tree: Any) -> bool:
-    """Whether a repeat in it has no end."""
+    """Whether a syntax tree has a repeat without an upper bound."""
     for operator, argument in tree:
         name = str(operator)
         bodies: list[Any] = []
@@ -148,7 +150,7 @@ def _nested(tree: Any, inside: bool) -> bool:
 
 
 def kb204_matches_everything(page: Page, article: Article, config: Config) -> Iterator[Problem]:
-    """A signature's `regex` says more than nothing: it must not match an empty text."""
+    """A signature's `regex` or `near` does not match an empty text: it would match every log."""
     for key, text, line in expressions(page, article):
         try:
             empty = pattern(text).search("") is not None
