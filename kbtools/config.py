@@ -77,6 +77,9 @@ class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     """Absolute paths of folders that snippets may read beyond the built-in ones, as of data."""
 
 
+VersionText = Annotated[str, Meta(pattern=r"^[^{}]+\{version\}[^{}]*$")]
+
+
 class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Table `[toolchain]`: which distributions are part of what a toolchain is."""
 
@@ -84,6 +87,11 @@ class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """Shell patterns of distribution names, as in `nvidia-*`."""
     headline: tuple[str, ...] = ()
     """Canonical names of the distributions by which a toolchain is named and sorted, in order."""
+    version_texts: dict[str, tuple[VersionText, ...]] = {}
+    """Distribution → texts of a log that show its version beside its name and the version.
+
+    The version is `{version}`; a blank stands for one blank or several.
+    """
 
 
 Colour = Annotated[str, Meta(pattern=r"^#[0-9a-f]{6}$")]

@@ -70,7 +70,7 @@ def _show_article(error: BaseException) -> None:
         from kbtools.integrations import footnote
 
         text = "".join(traceback.format_exception(error))
-        message = footnote.brief_article(text, versions=footnote.installed_versions())
+        message = footnote.brief_article(text, is_own_process=True)
     except Exception as fault:
         message = f"kbtools: no article was looked for: {' '.join(str(fault).split())}"
     if message and sys.stderr:

@@ -68,7 +68,7 @@ def test_how_good_the_matcher_is(end: bool) -> None:
     cases = list(scoring.corpus(LOGS))
     if end:
         cases = [scoring.last_lines(case, scoring.TAIL) for case in cases]
-    found = scoring.score(scoring.answers(cases, Matcher(load(ROOT))))
+    found = scoring.score(scoring.scored(cases, Matcher(load(ROOT))))
     assert found.recall >= 0.98
     assert found.sure >= 0.75 * found.failures
     assert (found.false_alarms, found.surely_wrong) == (0, 0)

@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from kbtools.articles.model import Signature
+from kbtools.config import ToolchainForm
 from kbtools.matching import Diagnosis, Index, IndexEntry, Matcher
-from kbtools.matching.cleaning import HEAD, LINES, TAIL, Log
-from kbtools.matching.versions import versions_of
+from kbtools.matching.cleaning import HEAD, MAX_LINES, TAIL, Log, clean
+from kbtools.matching.versions import VersionReader, version_patterns
 
 TILE = IndexEntry(
     id="KB0001",
@@ -35,9 +36,15 @@ WRAPPER = msgspec.structs.replace(
 FAILURE = "TileError: the tile is too large (512)"
 
 
+VERSIONS = version_patterns(
+    TILE.affected,
+    ToolchainForm(headline=("torch",), version_texts={"torch": ("PyTorch version: {version}",)}),
+)
+
+
 def diagnose(text: str, *entries: IndexEntry) -> Diagnosis:
     """What an index of these articles says to a text."""
-    return Matcher(Index(1, "tiles", "", entries or (TILE,))).diagnose(text)
+    return Matcher(Index(1, "tiles", "", entries or (TILE,), versions=VERSIONS)).diagnose(text)
 
 
 def ids(found: Diagnosis) -> list[str]:
@@ -79,7 +86,7 @@ def test_what_stands_around_a_line(line: str) -> None:
     text = f"starting\n{line}\nstopping\n"
     found = diagnose(text)
     assert ids(found) == ["KB0001"]
-    assert Log(line).text.strip().endswith(FAILURE)
+    assert Log(clean(line)).text.strip().endswith(FAILURE)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +178,10 @@ def test_none(text: str) -> None:
 
 def test_a_long_log_is_looked_at_from_both_ends() -> None:
     """What is left out is the middle, and the lines keep their numbers."""
-    noise = [f"step {i}" for i in range(3 * LINES)]
+    noise = [f"step {i}" for i in range(3 * MAX_LINES)]
     assert [m.line for m in diagnose("\n".join([FAILURE, *noise])).matches] == [1]
-    assert [m.line for m in diagnose("\n".join([*noise, FAILURE])).matches] == [3 * LINES + 1]
-    middle = [*noise[: 2 * LINES], FAILURE, *noise[2 * LINES :], *noise]
+    assert [m.line for m in diagnose("\n".join([*noise, FAILURE])).matches] == [3 * MAX_LINES + 1]
+    middle = [*noise[: 2 * MAX_LINES], FAILURE, *noise[2 * MAX_LINES :], *noise]
     assert diagnose("\n".join(middle)).matches == ()
     long = "x" * (HEAD + 2 * TAIL)
     assert [m.line for m in diagnose(f"{FAILURE}\n{long}\n{long}").matches] == [1]
@@ -194,5 +201,22 @@ def test_a_long_log_is_looked_at_from_both_ends() -> None:
 )
 def test_versions_in_a_log(text: str, versions: list[str | None]) -> None:
     """Versions are read from what pip, PyTorch and paths print, and from no other name."""
-    found = versions_of(text)
+    found = VersionReader(VERSIONS).read(text)
     assert [found.get("torch"), found.get("python")] == versions
+
+
+def test_which_versions_are_read() -> None:
+    """A log shows what articles and the configuration name, and of the machine what they all do."""
+    form = ToolchainForm(
+        packages=("numpy", "nvidia-*", "torch[a-z]*"),
+        headline=("torch",),
+        version_texts={"Flash_Infer": ("flashinfer {version}",)},
+    )
+    patterns = version_patterns([{"triton": ">=3", "sm": ">=9.0"}, {"numpy": "<2"}], form)
+    names = ["flash-infer", "numpy", "torch", "triton", "python", "cuda", "driver"]
+    assert [name for name, _ in patterns] == names
+    text = (
+        "flash_infer==0.1\nflashinfer   0.2.5\nnvidia-nccl 2.3\nNumPy 1.0\nx/numpy 1.1\n[numpy==1.2"
+    )
+    assert VersionReader(patterns).read(text) == {"flash-infer": "0.2.5"}
+    assert VersionReader(patterns).read("flash_infer-0.1.3.dist-info") == {"flash-infer": "0.1.3"}

@@ -252,7 +252,6 @@ KNOWS_A_PACKAGE = {
     "running/describe.py": "finds the ptxas that Triton brings",
     "running/environment.py": "gives Triton a cache of its own",
     "evidence/verdicts.py": "`requires=compile`, a word of the article format, means Triton",
-    "matching/versions.py": "what programs print of the versions of these packages",
 }
 """May name a package of `[toolchain] headline`, and why."""
 

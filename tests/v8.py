@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -16,21 +17,27 @@ from py_mini_racer import MiniRacer
 from kbtools.matching import Index
 
 ASSETS = Path(__file__).parent.parent / "kbtools" / "site" / "assets" / "matching"
-SCRIPTS = ("affected.js", "cleaning.js", "mentions.js", "matcher.js")
+
+
+IMPORT = re.compile(r"^import \{[^}]*\} from \"\./([\w-]+\.js)\";$", re.MULTILINE)
+EXPORT = re.compile(r"^export (?:function\*?|const|class) (\w+)", re.MULTILINE)
+
+
+def modules(name: str) -> Iterator[str]:
+    """A module of the matcher and all that it imports, each after what it imports itself."""
+    for imported in IMPORT.findall((ASSETS / name).read_text("utf-8")):
+        yield from modules(imported)
+    yield name
 
 
 def scripts() -> str:
     """The modules as one script: each keeps what is its own, and shares what it exports."""
     pieces = []
-    for name in SCRIPTS:
-        text = (ASSETS / name).read_text("utf-8")
-        text = re.sub(r"^import \{[^}]*\} from \"\./[\w-]+\.js\";$", "", text, flags=re.MULTILINE)
-        shared = re.findall(r"^export (?:function\*?|const|class) (\w+)", text, re.MULTILINE)
+    for name in dict.fromkeys(modules("matcher.js")):
+        text = IMPORT.sub("", (ASSETS / name).read_text("utf-8"))
+        shared = ", ".join(EXPORT.findall(text))
         text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
-        pieces.append(
-            f"const {{ {', '.join(shared)} }} = (() => {{\n{text}\n"
-            f"return {{ {', '.join(shared)} }};\n}})();"
-        )
+        pieces.append(f"const {{ {shared} }} = (() => {{\n{text}\nreturn {{ {shared} }};\n}})();")
     return "\n".join(pieces)
 
 

@@ -11,11 +11,12 @@ import msgspec
 
 from kbtools.articles import links
 from kbtools.articles.model import FrontMatter
+from kbtools.cli.errors import UnknownArticleError
 from kbtools.cli.group import INDEX, config_of
-from kbtools.config import KbtoolsError, KnowledgeBase
+from kbtools.config import KnowledgeBase
 
 ENDS = 8 * 1024 * 1024
-"""Bytes read of the beginning and of the end of a log: more than the matcher looks at."""
+"""Bytes that are read of the beginning and of the end of a log: more than the matcher uses."""
 
 
 @click.command(short_help="Find the article for a traceback or a log.")
@@ -51,22 +52,22 @@ def diagnose(
         raise click.UsageError("--json or --reply, not both")
     if file is sys.stdin.buffer and sys.stdin.isatty():
         click.echo("paste the log, then press Ctrl-D", err=True)
-    known = matching.load(Path(ctx.obj), index)
-    answer = matching.Matcher(known).diagnose(both_ends(file))
+    knowledge = matching.load(Path(ctx.obj), index)
+    answer = matching.Matcher(knowledge).diagnose(both_ends(file))
     if as_json:
-        few = msgspec.structs.replace(answer, matches=answer.matches[:top])
-        click.echo(msgspec.json.format(msgspec.json.encode(few)))
+        best = msgspec.structs.replace(answer, matches=answer.matches[:top])
+        click.echo(msgspec.json.format(msgspec.json.encode(best)))
     elif as_reply:
         for match in answer.matches[:1]:
             if not match.confident:
                 click.echo(f"not sure: {'; '.join(match.hints)}", err=True)
-            seen = f"line {match.line} of the log: `{match.text[:200].replace('`', chr(39))}`"
-            click.echo(links.reply(match, known.url, known.name, seen), nl=False)
+            line = f"line {match.line} of the log: `{match.text[:200].replace('`', chr(39))}`"
+            click.echo(links.reply(match, knowledge.url, knowledge.name, line), nl=False)
         if not answer.matches:
             click.echo("none: there is nothing to reply with", err=True)
     else:
-        address = {one.id: known.address(one.id) for one in answer.matches}
-        click.echo(diagnosis.diagnosis(answer, top, address))
+        addresses = {match.id: knowledge.address(match.id) for match in answer.matches}
+        click.echo(diagnosis.diagnosis(answer, top, addresses))
     sys.exit(0 if answer.matches else 3)
 
 
@@ -116,34 +117,42 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
         return
     if what is None:
         raise click.UsageError("name an article, a thread or an address; see --help")
-    matters = [one.matter for one in base.articles]
-    named, thread = links.article_id(what, settings), links.parse_reference(what)
-    if named:
-        about = tuple(one for one in matters if one.id == named)
-        if not about:
-            raise KbtoolsError(f"no article `{named}`; see: kbtools list")
+    matters = [article.matter for article in base.articles]
+    identifier, thread = links.article_id(what, settings), links.parse_reference(what)
+    if identifier:
+        linked = tuple(matter for matter in matters if matter.id == identifier)
+        if not linked:
+            raise UnknownArticleError(f"no article `{identifier}`; see: kbtools list")
     elif thread:
-        about = links.articles_citing(thread, matters)
-        if not about:
+        linked = links.articles_citing(thread, matters)
+        if not linked:
             click.echo(f"no article is about {thread}", err=True)
             sys.exit(3)
     else:
-        raise KbtoolsError(f"`{what}` is no id, no owner/repo#12 and no address of either")
-    for one in about:
-        click.echo(_as(form, one, settings.knowledge_base))
+        raise UnknownArticleError(
+            f"`{what}` is not an article's id, not a thread as in owner/repo#12, and not the"
+            " address of an article or a thread"
+        )
+    for matter in linked:
+        click.echo(_link_as(form, matter, settings.knowledge_base))
 
 
-def _as(form: str, one: FrontMatter, base: KnowledgeBase) -> str:
+def _link_as(form: str, matter: FrontMatter, base: KnowledgeBase) -> str:
+    """The link of an article, in a format of `kbtools link --format`.
+
+    `form` is that format; `base` says where the site is.
+    """
     if form == "markdown":
-        return links.markdown(one, base.url)
+        return links.markdown(matter, base.url)
     if form == "badge":
-        return links.badge(one, base.url)
+        return links.badge(matter, base.url)
     if form == "reply":
-        return links.reply(one, base.url, base.name).rstrip("\n")
+        return links.reply(matter, base.url, base.name).rstrip("\n")
     if form == "threads":
-        threads = [(said.kind, links.upstream_url(said.reference)) for said in one.upstream]
-        return "\n".join(f"{kind:<8} {address}" for kind, address in threads)
-    return links.url(one.id, base.url)
+        return "\n".join(
+            f"{thread.kind:<8} {links.upstream_url(thread.reference)}" for thread in matter.upstream
+        )
+    return links.url(matter.id, base.url)
 
 
 @click.command(short_help="Measure `diagnose` on logs whose article is given.")
@@ -179,12 +188,12 @@ def score(
         sets[f"{name}, last {tail or scoring.TAIL} lines"] = [
             scoring.last_lines(case, tail or scoring.TAIL) for case in sets[name]
         ]
-    given = {name: scoring.answers(cases, matcher) for name, cases in sets.items()}
+    logs_by_set = {name: scoring.scored(cases, matcher) for name, cases in sets.items()}
     if as_json:
-        scores = {name: scoring.score(answers) for name, answers in given.items()}
+        scores = {name: scoring.score(logs) for name, logs in logs_by_set.items()}
         click.echo(msgspec.json.format(msgspec.json.encode(scores)))
         return
-    for name, answers in given.items():
-        click.echo(diagnosis.score(name, scoring.score(answers)))
-        for line in diagnosis.wrong(answers):
+    for name, logs in logs_by_set.items():
+        click.echo(diagnosis.score(name, scoring.score(logs)))
+        for line in diagnosis.wrong(logs):
             click.echo(line)

@@ -8,18 +8,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kbtools import matching
-from kbtools.matching.versions import SHOWN
+from kbtools.matching import Index
 from kbtools.reports import diagnosis
 
 
-def brief_article(*outputs: str, index: Path | None = None, versions: Iterable[str] = ()) -> str:
+def brief_article(*outputs: str, index: Path | None = None, is_own_process: bool = False) -> str:
     """The article about the first of these outputs that has one, in a few lines; else nothing.
 
     Args:
         outputs: texts that a program printed, in the order in which they are looked at.
         index: the file of a published index; None for that of KBTOOLS_INDEX, or else the knowledge
             base of the working folder, or the one that came with kbtools.
-        versions: lines as in `torch==2.13.0`, for what the outputs do not say themselves.
+        is_own_process: whether this process printed the outputs. Then the versions of its packages
+            count where the outputs show none.
 
     Raises:
         KbtoolsError: no knowledge base exists, or it cannot be read.
@@ -27,6 +28,7 @@ def brief_article(*outputs: str, index: Path | None = None, versions: Iterable[s
     variable = os.environ.get("KBTOOLS_INDEX")
     knowledge = matching.load(Path(), index or (Path(variable) if variable else None))
     matcher = matching.Matcher(knowledge)
+    versions = tuple(installed_versions(knowledge)) if is_own_process else ()
     for text in outputs:
         matches = matcher.diagnose("\n".join((text, *versions)) if text else "").matches
         if matches:
@@ -34,12 +36,12 @@ def brief_article(*outputs: str, index: Path | None = None, versions: Iterable[s
     return ""
 
 
-def installed_versions() -> Iterable[str]:
-    """The versions in this process of the packages that articles name, as in `torch==2.13.0`."""
+def installed_versions(index: Index) -> Iterable[str]:
+    """The versions in this process of the packages that an index names, as in `torch==2.13.0`."""
     import platform
 
     yield f"Python {platform.python_version()}"
-    for name, _ in SHOWN:
+    for name, _ in index.versions:
         try:
             yield f"{name}=={version(name)}"
         except PackageNotFoundError:

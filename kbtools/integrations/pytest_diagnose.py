@@ -34,6 +34,6 @@ def _brief_article(error: BaseException, *outputs: str) -> str:
 
     try:
         text = "".join(traceback.format_exception(error))
-        return footnote.brief_article(text, *outputs, versions=footnote.installed_versions())
+        return footnote.brief_article(text, *outputs, is_own_process=True)
     except Exception as fault:
         return f"no article was looked for: {' '.join(str(fault).split())}"

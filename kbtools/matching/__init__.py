@@ -1,7 +1,8 @@
-"""A pasted log → the articles it speaks of: `Matcher(index).diagnose(text)`."""
+"""A pasted log → the articles that it is about: `Matcher(index).diagnose(text)`."""
 
 from kbtools.matching.index import Index, IndexEntry, index_of, load, of_base, settings_of
-from kbtools.matching.matcher import Diagnosis, Match, Matcher
+from kbtools.matching.matcher import Diagnosis, Matcher
+from kbtools.matching.matches import Match
 
 __all__ = [
     "Diagnosis",

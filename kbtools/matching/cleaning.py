@@ -1,24 +1,24 @@
 """A pasted log → text in which a failure reads as the program printed it.
 
-The patterns of this file are valid for Python and for JavaScript, and are exported with the index:
-the site's box cleans a log with the very same ones (`assets/matching/cleaning.js`).
+`clean` does what takes long, once for a log; `Log` joins the lines, and tells which line a place of
+the text lies in. The twin of this module is `site/assets/matching/cleaning.js`. The patterns are
+valid for Python and for JavaScript, and are exported with the index.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cached_property
 from itertools import accumulate
 
-from kbtools.matching import mentions
+import msgspec
 
 HEAD, TAIL = 500_000, 1_500_000
-"""Characters that are looked at, of the beginning and of the end: a failure is at one of them."""
-NEAR = 400
+"""Characters that are read, of the beginning and of the end: a failure is at one of them."""
+MAX_LINES = 60_000
+"""Lines that are read: the first third of this number from the beginning, the rest from the end."""
+EXCERPT = 400
 """Characters on either side of a place that are its excerpt."""
-LINES = 60_000
-"""Lines that are looked at, the first third and the last two."""
 
 NOISE = (
     # escape sequences: CSI, OSC (terminated or not), and two-character ones
@@ -29,7 +29,7 @@ NOISE = (
     r"|\[[0-9]{1,3}(?:;[0-9]{1,3}){0,5}m"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\ufeff]"
 )
-"""What is taken out of a log wherever it stands."""
+"""Text that is removed from a log wherever it stands."""
 
 PREFIXES = (
     r"[ \t]+",
@@ -69,7 +69,7 @@ PREFIXES = (
     r"-(?= |$)",
     r"E {2,}(?=\S)",  # pytest
 )
-"""What stands before a program's own line: taken off repeatedly, in any order."""
+"""Prefixes of a program's own line: removed repeatedly, in any order."""
 
 ENTITIES = {
     "&quot;": '"',
@@ -81,10 +81,11 @@ ENTITIES = {
     "&nbsp;": " ",
     "&amp;": "&",
 }
-"""As copied out of the source of a web page; in this order."""
+"""Entities of text that was copied out of the source of a web page; replaced in this order."""
 ESCAPED = r"\\{1,4}n"
-"""An end of line in a string: what holds two of them is several lines."""
+"""An end of line in a string. A line that holds two of them is split into several lines."""
 NOTEBOOK = '"output_type":'
+"""Text that only the file of a notebook holds."""
 CELL = r'^ *"(.*?)(?:\\n)?",? *$'
 """A line of a notebook's file, without its quotation marks."""
 
@@ -94,78 +95,98 @@ _returns = re.compile(r"\r+\n?")
 _prefix = re.compile(f"^(?:{'|'.join(PREFIXES)})+", re.MULTILINE | re.ASCII)
 
 
-class Log:
-    """A log as it was pasted, cleaned.
+class CleanLines(msgspec.Struct, frozen=True):
+    """The lines of a log, cleaned, in two forms: with and without their prefixes."""
 
-    `text` is what is matched. `joint` stands between its lines: a newline; or nothing, for a log
-    that was broken at the width of a terminal; or a blank, for one that was broken between words.
+    prefixed: list[str]
+    """Lines with what stands before the program's own text: times, ranks, levels."""
+    unprefixed: list[str]
+    """The same lines, the program's own text alone."""
+    sources: list[int]
+    """Which line of the excerpt each line comes from, from 0; empty where it is the same number."""
+    gap_at: int
+    """The line of the excerpt, from 0, before which lines of a long log were left out."""
+    gap: int
+    """How many lines were left out there."""
+
+
+def clean(raw: str) -> CleanLines:
+    """The lines of a log as it was pasted; of a long one those of its beginning and its end."""
+    excerpt, gap_at, gap = _both_ends(_returns.sub("\n", raw))
+    if not excerpt.isascii():  # half of a surrogate pair, as in a file's name, is not text
+        excerpt = excerpt.encode("utf-8", "replace").decode()
+    prefixed, sources = _split(_noise.sub("", excerpt).replace("\u00a0", " "))
+    unprefixed = _prefix.sub("", "\n".join(prefixed)).split("\n")
+    return CleanLines(prefixed, unprefixed, sources, gap_at, gap)
+
+
+class Log:
+    """A cleaned log whose lines are joined: `text` is what is matched.
+
+    `joint` stands between its lines: a newline; or nothing, for a log that was broken at the width
+    of a terminal; or a blank, for a log that was broken between words.
     """
 
-    def __init__(self, raw: str, joint: str = "\n") -> None:
-        kept, self._gap_at, self._gap = _cut(_returns.sub("\n", raw))
-        if not kept.isascii():  # half a surrogate pair, as of a file's name, is no text
-            kept = kept.encode("utf-8", "replace").decode()
-        self.shown, self._numbers = _lines(_noise.sub("", kept).replace("\u00a0", " "))
-        """Its lines, with what stands before the program's own text."""
-        lines = _prefix.sub("", "\n".join(self.shown)).split("\n")
+    def __init__(self, lines: CleanLines, joint: str = "\n") -> None:
+        self._lines = lines
+        pieces = lines.unprefixed
         if joint == " ":
-            lines = [line.strip() for line in lines]
-        self.text = joint.join(lines)
-        """Its lines without it."""
+            pieces = [piece.strip() for piece in pieces]
+        self.text = joint.join(pieces)
         self._joint = len(joint)
-        ends = accumulate(len(line) + self._joint for line in lines)
-        self._starts = [0, *ends][: len(lines)]
+        ends = accumulate(len(piece) + self._joint for piece in pieces)
+        self._starts = [0, *ends][: len(pieces)]
 
-    def index_of(self, offset: int) -> int:
-        """Which of `shown` and of `text`'s lines a place of `text` lies in, from 0."""
+    def line_index(self, offset: int) -> int:
+        """The line that a place of `text` lies in, from 0: an index for the methods below."""
         return bisect_right(self._starts, offset) - 1
 
-    def number_of(self, offset: int) -> int:
-        """The line, from 1, in the log as it was pasted."""
-        index = self.index_of(offset)
-        index = self._numbers[index] if self._numbers else index
-        return index + 1 + (self._gap if index >= self._gap_at else 0)
+    def line_number(self, offset: int) -> int:
+        """The line that a place of `text` lies in, from 1, in the log as it was pasted."""
+        index = self.line_index(offset)
+        index = self._lines.sources[index] if self._lines.sources else index
+        return index + 1 + (self._lines.gap if index >= self._lines.gap_at else 0)
 
     def line(self, index: int, most: int | None = None) -> str:
-        """A line of `text`, or so many characters of its beginning; empty outside of the text."""
+        """A line of `text`, or its first `most` characters; empty outside of the text."""
         if not 0 <= index < len(self._starts):
             return ""
         start, end = self._starts[index], self._end(index)
         return self.text[start : end if most is None else min(end, start + most)]
 
+    def prefixed_line(self, index: int) -> str:
+        """A line with what stands before the program's own text."""
+        return self._lines.prefixed[index]
+
     def indent(self, index: int) -> int:
         """How much stands before the program's own text on a line, in characters."""
-        return len(self.shown[index]) - (self._end(index) - self._starts[index])
+        return len(self._lines.prefixed[index]) - (self._end(index) - self._starts[index])
 
-    def before(self, index: int) -> str:
+    def prefix(self, index: int) -> str:
         """What stands before the program's own text on a line."""
-        return self.shown[index][: max(self.indent(index), 0)]
-
-    @cached_property
-    def is_piped(self) -> bool:
-        """Whether it is what another program printed, all of it logged as if nothing were wrong."""
-        return mentions.is_piped(self.text, lambda place: self.before(self.index_of(place)))
+        return self._lines.prefixed[index][: max(self.indent(index), 0)]
 
     def depth(self, index: int) -> int:
-        """How far to the right of what stands before it the program's own text begins."""
-        before = self.before(index)
-        return len(before) - len(before.rstrip(" \t"))
+        """How many blanks and tabs stand between a line's prefix and the program's own text."""
+        prefix = self.prefix(index)
+        return len(prefix) - len(prefix.rstrip(" \t"))
 
-    def excerpt(self, offset: int, characters: int = NEAR) -> str:
-        """The line of `text` that a place lies in, or what is near it of a long one."""
-        end = self._end(self.index_of(offset))
-        return self.text[self.excerpt_start(offset, characters) : min(end, offset + characters)]
+    def excerpt(self, offset: int) -> str:
+        """The line of `text` that a place lies in, or the part of a long line near that place."""
+        end = self._end(self.line_index(offset))
+        return self.text[self.excerpt_start(offset) : min(end, offset + EXCERPT)]
 
-    def excerpt_start(self, offset: int, characters: int = NEAR) -> int:
-        """Where that begins, in `text`."""
-        return max(self._starts[self.index_of(offset)], offset - characters)
+    def excerpt_start(self, offset: int) -> int:
+        """Where the excerpt of a place begins in `text`."""
+        return max(self._starts[self.line_index(offset)], offset - EXCERPT)
 
     def around(self, offset: int, lines: int, characters: int) -> tuple[str, int]:
-        """The lines of `text` around a place, cut to a number of characters on either side.
+        """The part of `text` around a place, and where that part begins in `text`.
 
-        And where they begin in `text`.
+        `offset` is the place; `lines` and `characters` are how many of them the part has at most
+        on either side of it.
         """
-        index = self.index_of(offset)
+        index = self.line_index(offset)
         first = self._starts[max(index - lines, 0)]
         last = self._end(min(index + lines, len(self._starts) - 1))
         first = max(first, offset - characters)
@@ -177,8 +198,8 @@ class Log:
         return len(self.text)
 
 
-def _lines(text: str) -> tuple[list[str], list[int]]:
-    """The lines of a text and, where one in it holds several, which each comes from, from 0."""
+def _split(text: str) -> tuple[list[str], list[int]]:
+    """The lines of a text, as `CleanLines.prefixed` and `CleanLines.sources` have them."""
     if "&" in text:
         for entity, sign in ENTITIES.items():
             text = text.replace(entity, sign)
@@ -188,20 +209,21 @@ def _lines(text: str) -> tuple[list[str], list[int]]:
     if "\\n" not in text:
         return lines, []
     split = [_escaped.split(line) if line.count("\\n") > 1 else [line] for line in lines]
-    numbers = [number for number, pieces in enumerate(split) for _ in pieces]
-    return [piece for pieces in split for piece in pieces], numbers
+    sources = [index for index, pieces in enumerate(split) for _ in pieces]
+    return [piece for pieces in split for piece in pieces], sources
 
 
-def _cut(text: str) -> tuple[str, int, int]:
-    """What is looked at, the index of its first line after the gap, and the gap in lines."""
+def _both_ends(text: str) -> tuple[str, int, int]:
+    """The part of a log that is read, and `gap_at` and `gap` of `CleanLines`."""
     if len(text) > HEAD + TAIL:
         head, tail = text[:HEAD], text[-TAIL:]
         total = text.count("\n")
     else:
-        lines = text.count("\n")
-        if lines <= LINES:
+        total = text.count("\n")
+        if total <= MAX_LINES:
             return text, 0, 0
-        head, tail, total = text, "", lines
-    start = head.split("\n", LINES // 3)[: LINES // 3]
-    end = (tail or head).rsplit("\n", LINES - LINES // 3)[1:] or [tail]
+        head, tail = text, ""
+    first = MAX_LINES // 3
+    start = head.split("\n", first)[:first]
+    end = (tail or head).rsplit("\n", MAX_LINES - first)[1:] or [tail]
     return "\n".join((*start, *end)), len(start), total + 1 - len(start) - len(end)

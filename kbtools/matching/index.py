@@ -1,4 +1,4 @@
-"""What the matcher knows of a knowledge base: one small value, made once, kept beside it."""
+"""What a matcher needs of a knowledge base, as one value that is built once and cached."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from kbtools.config import Config, KbtoolsError
 from kbtools.files import write_whole
 from kbtools.matching.cleaning import NOISE, PREFIXES
 from kbtools.matching.rules import Rules
-from kbtools.matching.versions import SHOWN
+from kbtools.matching.versions import OF_MACHINE, VersionPatterns, version_patterns
 
 PACKAGED = Path(__file__).parent.parent / "packaged"
 """The knowledge base in an installed kbtools; a checkout has its own around the package."""
 
 
+class IndexFileError(KbtoolsError):
+    """The file of an index cannot be read, or holds no index."""
+
+
 class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is to be known of an article to recognise its failure and to speak of it."""
+    """What a matcher needs of an article, to recognise its failure and to describe it."""
 
     id: str
     title: str
@@ -39,8 +43,8 @@ class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 class Index(msgspec.Struct, frozen=True):
     """All articles, and the patterns and limits by which a log is read.
 
-    Published as `api/v1/signatures.json`; the browser matches with the same file, so nothing of it
-    is left out for being the default.
+    Published as `api/v1/signatures.json`. The browser matches with the same file, so fields that
+    have their default are written, too.
     """
 
     schema: int
@@ -49,7 +53,7 @@ class Index(msgspec.Struct, frozen=True):
     articles: tuple[IndexEntry, ...]
     noise: str = NOISE
     prefixes: tuple[str, ...] = PREFIXES
-    versions: tuple[tuple[str, tuple[str, ...]], ...] = SHOWN
+    versions: VersionPatterns = OF_MACHINE
     rules: Rules = Rules()
 
     def address(self, article: str) -> str:
@@ -74,28 +78,36 @@ def index_of(matters: Iterable[FrontMatter], settings: Config) -> Index:
         )
         for matter in matters
     )
-    return Index(1, base.name, base.url, entries)
+    versions = version_patterns(
+        (condition for entry in entries for condition in entry.affected), settings.toolchain
+    )
+    return Index(1, base.name, base.url, entries, versions=versions)
 
 
 def load(start: Path, file: Path | None = None) -> Index:
     """The index to match with.
 
-    It is that of `file` (as published on the site), or of the knowledge base that `start` lies
-    in, or of the one that came with kbtools.
+    It is the index in `file` (as published on the site), or that of the knowledge base that `start`
+    lies in, or that of the knowledge base that came with kbtools.
 
     Raises:
-        KbtoolsError: `file` is no index, or no knowledge base can be read.
+        IndexFileError: `file` holds no index.
+        ConfigError: no knowledge base can be read.
     """
     if file is not None:
         try:
             return msgspec.json.decode(file.read_bytes(), type=Index)
         except (OSError, msgspec.MsgspecError) as error:
-            raise KbtoolsError(f"{file}: no index of a knowledge base: {error}") from error
+            raise IndexFileError(f"{file}: not the index of a knowledge base: {error}") from error
     return of_base(settings_of(start))
 
 
 def settings_of(start: Path) -> Config:
-    """The knowledge base around `start`, else the one that came with kbtools."""
+    """The configuration of the knowledge base around `start`, else of that which came with kbtools.
+
+    Raises:
+        ConfigError: there is none, or it cannot be decoded.
+    """
     if any(
         (folder / config.FILE).is_file() for folder in (start.resolve(), *start.resolve().parents)
     ):
@@ -104,29 +116,29 @@ def settings_of(start: Path) -> Config:
 
 
 def of_base(settings: Config) -> Index:
-    """The index of a knowledge base on disk, remembered until one of its files changes."""
+    """The index of a knowledge base on disk, cached until one of its files changes."""
     files = sorted(file for file in settings.articles.glob("*.md") if file.name.count(".") == 1)
-    known = hashlib.sha256(f"{__version__} {settings.root}".encode())
+    key = hashlib.sha256(f"{__version__} {settings.root}".encode())
     for file in (settings.root / config.FILE, *files, *Path(__file__).parent.glob("*.py")):
-        about = file.stat()
-        known.update(f"{file.name} {about.st_size} {about.st_mtime_ns}\n".encode())
-    cache = _cache() / f"index-{known.hexdigest()[:32]}.msgpack"
+        status = file.stat()
+        key.update(f"{file.name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    cache = _cache() / f"index-{key.hexdigest()[:32]}.msgpack"
     try:
         return msgspec.msgpack.decode(cache.read_bytes(), type=Index)
     except (OSError, msgspec.MsgspecError):
         pass
-    made = index_of(_matters(files, settings), settings)
-    _remember(cache, msgspec.msgpack.encode(made))
-    return made
+    index = index_of(_matters(files, settings), settings)
+    _remember(cache, msgspec.msgpack.encode(index))
+    return index
 
 
 def _matters(files: Iterable[Path], settings: Config) -> Iterable[FrontMatter]:
-    """The front matter of every article that has one; what is broken is for `check` to say."""
+    """The front matter of every article that can be read; `check` reports the others."""
     from kbtools.articles import decoding, parsing
 
     for file in files:
-        values, wrong = decoding.decode_front_matter(parsing.read_page(file, settings))
-        if not wrong:
+        values, problems = decoding.decode_front_matter(parsing.read_page(file, settings))
+        if not problems:
             try:
                 yield msgspec.convert(values, FrontMatter, from_attributes=True)
             except (msgspec.ValidationError, TypeError):
@@ -139,7 +151,7 @@ def _cache() -> Path:
 
 
 def _remember(file: Path, content: bytes) -> None:
-    """Keeps the index, if that can be done: it only saves time."""
+    """Writes the index into the cache, and ignores what fails: the cache only saves time."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, content)

@@ -1,7 +1,9 @@
-"""Who only speaks of an error has not got it: help texts, names of tests, change logs, searches.
+"""Recognise lines that mention an error without reporting one.
 
-All patterns are read on a line in which NUL stands for the text that was found: a log has none.
-They are valid for Python and for JavaScript, and are exported with the index.
+Such lines stand in help texts, names of tests, change logs and searches. The patterns are read on a
+line in which NUL stands for the text that matched: a cleaned log has no NUL. They are valid for
+Python and for JavaScript, and are exported with the index. The twin of this module is
+`site/assets/matching/mentions.js`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Callable
 from itertools import islice
 
 MARK = "\0"
+"""Stands for the text that matched."""
 
 _inside = r"(?:[^{0}\\\n]|\\[^n]){{0,300}}"
 QUOTES = tuple(
@@ -18,21 +21,23 @@ QUOTES = tuple(
     rf"{_inside.format(quote)}\0{_inside.format(quote)}(?:\\n)?{quote}(?!\w)"
     for quote in "\"'`"
 )
-"""The literal between two of the same quotation marks, on one line of one text."""
+"""The matched text between two quotation marks of a kind, on one line of one text."""
 
 INTRODUCES = (
-    # the key of a record that is a log's own
+    # the key of a log record
     r"(?:[\"'](?:msg|message|short_message|error|err|exception|exc|exc_info|exc_text|traceback|stack"
     r"|stack_trace|log|text|textPayload|detail|details|reason|cause|stderr|stdout|output|evalue"
     r"|event|body|line|what|content|description|@message)[\"']\s?:\s?"
-    # what a program says before what it caught
+    # what a program prints before an exception that it caught
     r"|\b\w*(?:[Ee]rrors?|[Ee]xceptions?|[Ff]ail(?:ed|ure|s)?|[Ff]atal|[Rr]easons?|[Cc]auses?|msg|err"
     r"|[Mm]essage|because|because of|due to|raised|threw|got|(?:failed|died|ended|aborted|exited)"
     r" with)(?:\s?:\s?|=|\s)\(?"
     r"|\b\w*(?:Error|Exception|Warning|OutOfResources|Unsupported)\((?:[\w.]{1,40}=)?"
     r"|^(?=.)what\(\): {1,4})$"
 )
-"""What stands before the quotation mark, where what is quoted is what happened."""
+"""What stands before the quotation mark, where the quoted text is what happened."""
+INTRODUCTION = 60
+"""Characters before a quotation mark in which `INTRODUCES` is looked for."""
 
 _subject = (
     r"(?:[*+•·] {1,4}|\d{1,4}[.)] {1,4}|#\d{1,7}:? |[0-9a-f]{7,40} (?:\([^)\n]{1,80}\) )?"
@@ -45,7 +50,7 @@ _changed = (
     r"|Change[sd]?|Clarif(?:y|ies|ied)|Suppress(?:es|ed)?|Recover(?:s|ed)?|Retry|Retries|Catch"
     r"|Explain(?:s|ed)?|Mention(?:s|ed)?)"
 )
-_said_of = (
+_phrases = (
     r"(?:e\.g\.|i\.e\.|for example|for instance|such as|[Ii]f you (?:see|get|hit|encounter)"
     r"|[Kk]nown issues?|[Kk]nown errors?|[Hh]ints? for|[Rr]etr(?:y|ies|ied|ying) (?:on|after)"
     r"|[Rr]ecover(?:s|ed|ing)? from|[Ii]gnor(?:e|es|ed|ing)|[Ss]kip(?:s|ped|ping)?"
@@ -56,7 +61,7 @@ _said_of = (
 )
 
 MENTIONS = (
-    # the name of a test, and what is said of one
+    # the name of a test, and its result
     r"::\w+\[[^\]\n]{0,300}\0",
     r"\0.{0,300}(?: (?:PASSED|SKIPPED|XFAIL|XPASS)|\.\.\. ?(?:ok|OK|skipped .{1,200}))\s*"
     r"(?:\[ *\d{1,3}%\]|\(\d[^)\n]{0,20}\))?\s*$",
@@ -78,44 +83,46 @@ MENTIONS = (
     r"\0.{0,300}\((?:[\w.-]{1,40}/[\w.-]{1,60})?(?:#|gh-)\d{1,7}\)\s*$",
     # prose, and a filter of warnings
     r"^(?:[Ss]ee|cf\.) .{0,300}\0|\bignore:[^\0]{0,60}\0",
-    rf"(?:^|\W){_said_of}[\s:'\"`(]{{1,4}}(?:[\w.]{{1,60}}(?: [\w.]{{1,20}}){{0,2}}: )?\0",
+    rf"(?:^|\W){_phrases}[\s:'\"`(]{{1,4}}(?:[\w.]{{1,60}}(?: [\w.]{{1,20}}){{0,2}}: )?\0",
     r"\0.{0,120}(?:\bno longer\b|\b(?:is|are|was|were) never\b|\bcan be ignored\b|\bharmless\b"
     r"|: (?:0|no|none)(?: \w+)?\s*$|\b0 (?:matches|hits|times|occurrences|lines)\b"
     r"|\b(?:did|does|do) not (?:occur|happen|appear)\b|\bnot seen\b)",
-    # what a program dealt with
+    # a program that goes on
     r"\0.{0,300}(?:\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
     r"|\bas expected\b|\(expected\))",
 )
-"""What is a mention wherever it stands."""
+"""Each of these makes a line a mention, whatever its prefix."""
 
 DEALT_WITH = (
     r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back|resuming"
     r"|resumed)\b"
 )
-"""What a program says of an exception that it has caught, above its traceback or below it."""
+"""What a program prints above or below the traceback of an exception that it has caught."""
 NEAR = 400
 """Characters of such a line that are read."""
 ABOVE, BELOW = 60, 6
-"""Lines around an exception's message in which the beginning of its traceback, and that, is."""
+"""Lines above an exception's message in which its traceback begins, and lines below the message in
+which the program says that it goes on."""
 TRACEBACK = "Traceback (most recent call last)"
 
 QUIET = (
     r"(?:^|[\s\[(|:<])(?:INFO|Info|DEBUG|TRACE|NOTICE|SUCCESS)(?=$|[\s\])|:>])"
     r"(?!.*(?:WARN|ERROR|CRITICAL|FATAL))|^[ID]\d{4} \d\d:"
 )
-"""What stands before a program's own text where it says that nothing is wrong."""
+"""The prefix of a line that reports no problem: a level such as INFO."""
 PIPED = (
     r"^(?:Traceback \(most recent|File \".{1,300}\", line \d|[\w.]{0,100}(?:Error|Exception): "
     r"|E {2,}|\S{1,300}: (?:fatal )?error\b|terminate called|what\(\)|=========|ptxas|nvcc fatal)"
 )
-"""What no program says calmly: where it stands behind such a level, the level says nothing."""
+"""Text that no program logs at INFO. If a log has it on an INFO line, another program's output was
+piped through the logger, and levels carry no information."""
 ALARMS = 200
-"""Of them, that are looked at."""
+"""Examine at most this many occurrences of `PIPED`."""
 QUIET_RECORD = (
     r"^[^\n]{0,200}\b(?:level|levelname|severity|lvl)[\"']?\s?[=:]\s?[\"']?"
     r"(?:info|INFO|debug|DEBUG)\b"
 )
-"""The same in a record."""
+"""The same in a log record."""
 LOUD = (
     r"^(?:\[?std(?:err|out)\]?[:>|]? ?|\[[^\]\n]{1,60}\]:? ?|[^\s:]{1,200}: ){0,2}"
     r"(?:(?:[\w.]*(?:Error|Exception|Unsupported|OutOfResources)|CUDA error|Triton Error"
@@ -123,28 +130,31 @@ LOUD = (
     r"|E {2,})|Assertion `|Traceback \(most recent"
     r"|\"(?:log|stderr|exc_info|exc_text|exception|traceback|stack_trace)\"\s?:"
 )
-"""What says that something is, all the same."""
+"""Text that reports a problem, whatever the level of its line."""
 
 _dealt_with = re.compile(DEALT_WITH, re.ASCII)
 _piped = re.compile(PIPED, re.ASCII | re.MULTILINE)
-_quotes = tuple(re.compile(quote, re.ASCII) for quote in QUOTES)
+_quotes = tuple(re.compile(pattern, re.ASCII) for pattern in QUOTES)
 _introduces = re.compile(INTRODUCES, re.ASCII)
-_mentions = tuple(re.compile(one, re.ASCII) for one in MENTIONS)
-_quiet, _quiet_record, _loud = (re.compile(one, re.ASCII) for one in (QUIET, QUIET_RECORD, LOUD))
+_mentions = tuple(re.compile(pattern, re.ASCII) for pattern in MENTIONS)
+_quiet, _quiet_record, _loud = (
+    re.compile(pattern, re.ASCII) for pattern in (QUIET, QUIET_RECORD, LOUD)
+)
 
 
-def is_mention(said: str) -> bool:
-    """Whether a line, with NUL for what was found, speaks of an error that it does not report."""
-    return any(mention.search(said) for mention in _mentions) or any(
-        found and not _introduces.search(said[max(found.start() - 60, 0) : found.start()])
-        for found in (quote.search(said) for quote in _quotes)
+def is_mention(line: str) -> bool:
+    """Whether a line, with NUL for the matched text, mentions an error without reporting it."""
+    return any(pattern.search(line) for pattern in _mentions) or any(
+        quote and not _introduces.search(line[max(quote.start() - INTRODUCTION, 0) : quote.start()])
+        for quote in (pattern.search(line) for pattern in _quotes)
     )
 
 
 def is_dealt_with(index: int, line: Callable[[int, int], str]) -> bool:
     """Whether a program says that it goes on, around the exception whose message is on a line.
 
-    `line` gives so many characters of a line by its index, and nothing outside of the log.
+    `index` is that line. `line(index, most)` gives the first `most` characters of a line, and
+    nothing outside of the log.
     """
     for below in range(index + 1, index + 1 + BELOW):
         if _dealt_with.search(line(below, NEAR)):
@@ -155,20 +165,20 @@ def is_dealt_with(index: int, line: Callable[[int, int], str]) -> bool:
     return False
 
 
-def is_quiet(before: str, said: str) -> bool:
-    """Whether a line, or what stands before it, says that nothing is wrong, and the line agrees."""
-    is_calm = _is_calm(before) or _quiet_record.search(said)
-    return bool(is_calm) and not _loud.search(said)
+def is_quiet(prefix: str, line: str) -> bool:
+    """Whether a line or its prefix has a level such as INFO, and the line reports no problem."""
+    has_quiet_level = _has_quiet_level(prefix) or _quiet_record.search(line)
+    return bool(has_quiet_level) and not _loud.search(line)
 
 
-def is_piped(text: str, before: Callable[[int], str]) -> bool:
-    """Whether a log's levels say nothing: all that another program printed has one that is calm.
+def is_piped(text: str, prefix: Callable[[int], str]) -> bool:
+    """Whether levels carry no information, since another program's output was logged at one level.
 
-    `before` gives what stands before the program's own text at a place.
+    `text` is the whole log. `prefix(offset)` gives the prefix of the line that a place lies in.
     """
     alarms = islice(_piped.finditer(text), ALARMS)
-    return any(_is_calm(before(alarm.start())) for alarm in alarms)
+    return any(_has_quiet_level(prefix(alarm.start())) for alarm in alarms)
 
 
-def _is_calm(before: str) -> bool:
-    return bool(_quiet.search(before) or _quiet_record.search(before))
+def _has_quiet_level(prefix: str) -> bool:
+    return bool(_quiet.search(prefix) or _quiet_record.search(prefix))

@@ -1,7 +1,7 @@
-"""How a log is judged: patterns and limits, which the site's box takes from the index.
+"""How a log is judged: patterns and limits, which the scripts of the site take from the index.
 
-The patterns are valid for Python and for JavaScript; `assets/matching/cleaning.js` gives them the
-same meaning.
+They are written here alone. The patterns are valid for Python and for JavaScript;
+`site/assets/matching/pattern.js` gives them the same meaning.
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ from __future__ import annotations
 import msgspec
 
 from kbtools.matching import cleaning, truncated
-from kbtools.matching import mentions as quoting
+from kbtools.matching import mentions as mention_rules  # Rules has a field of that name
+from kbtools.toolchains.model import MACHINE
 
 LINES, CHARACTERS = 16, 4000
 """How far around its literal a signature's regex may reach."""
 MAX_OCCURRENCES = 12
 """Examine at most this many occurrences of a literal: the first half and the last half."""
 TELLING = 20
-"""Characters that a literal needs to be sure of itself without a regex."""
+"""Characters of a literal that is evidence enough without a regex."""
+LINE_BEGIN = 400
+"""Characters of the line above a failure that are read, to see whether it is a frame."""
+PREFIX = 200
+"""Characters of a line with its prefix that are read, to see whether it is an error."""
 
 JOINTS = ("", " ")
-"""Where nothing is found, lines are joined: a terminal or a formatter may have broken them."""
+"""Where nothing matches, lines are joined: a terminal or a formatter may have broken them."""
 
 ERROR = (
     r"(?:^|[\s\]\[(:;'\"|.])(?:\w*(?:Error|Exception|Unsupported|OutOfResources)(?:Group)?"
@@ -31,40 +36,48 @@ LISTED = (
     r"(?:\S{1,200}\.(?:pyi?|cuh?|cc|cpp|cxx|c|h|hpp|md|rst|html|ipynb|toml|ya?ml|json|sh)"
     r"[:-]\d{1,6}[:-][ \t]*|\d{1,6}[:|-]?[ \t]+|[+-][ \t]*)?"
 )
-"""What stands before a line of a file that a program lists: its name and number, or a mark."""
+"""The prefix of a line of a file that a program lists: its name and number, or a mark."""
 CODE = (
     rf"^{LISTED}(?:raise \w|assert |#(?!\d)|//|/\*|\* |\"\"\"|'''|return |print\(|def |class "
     r"|import |(?:el)?if |from \w+ import |with pytest\.raises|TORCH_CHECK|printf\(|except \S"
     r"|[\w.]+\.(?:debug|info|warning|error|exception|critical|warn|check|assert\w*)\()"
 )
-"""A line that is a program's source, as tracebacks show it, not what a program said."""
+"""A line of a program's source, as tracebacks show it, not a line of its output."""
 FRAME = r"^\s*File \".*\", line \d+"
-"""What stands below it, as far to the right or further, is source."""
+"""A line below it, as far to the right or further, is source."""
 LOCATION_LINE = r"^\s*(?:\S+\.py:\d+: in |[\w./<>-]+\.py:\d+:? (?:in )?\w*)"
-"""What stands below it, further to the right, is source."""
+"""A line below it, further to the right, is source."""
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What a matcher needs to answer as this one does, apart from the articles."""
+    """What a matcher needs to answer as this one does, apart from the articles.
+
+    The names of its fields are part of version 1 of `api/v1/signatures.json`: fields may be added,
+    none is renamed.
+    """
 
     error: str = ERROR
     warning: str = WARNING
     code: str = CODE
     frame: str = FRAME
     place: str = LOCATION_LINE
-    quotes: tuple[str, ...] = quoting.QUOTES
-    introduces: str = quoting.INTRODUCES
-    mentions: tuple[str, ...] = quoting.MENTIONS
-    quiet: str = quoting.QUIET
-    quiet_record: str = quoting.QUIET_RECORD
-    loud: str = quoting.LOUD
-    dealt_with: str = quoting.DEALT_WITH
-    traceback: str = quoting.TRACEBACK
-    above: int = quoting.ABOVE
-    below: int = quoting.BELOW
-    near: int = quoting.NEAR
-    piped: str = quoting.PIPED
-    alarms: int = quoting.ALARMS
+    line_begin: int = LINE_BEGIN
+    prefix: int = PREFIX
+    mark: str = mention_rules.MARK
+    quotes: tuple[str, ...] = mention_rules.QUOTES
+    introduces: str = mention_rules.INTRODUCES
+    introduction: int = mention_rules.INTRODUCTION
+    mentions: tuple[str, ...] = mention_rules.MENTIONS
+    quiet: str = mention_rules.QUIET
+    quiet_record: str = mention_rules.QUIET_RECORD
+    loud: str = mention_rules.LOUD
+    dealt_with: str = mention_rules.DEALT_WITH
+    traceback: str = mention_rules.TRACEBACK
+    above: int = mention_rules.ABOVE
+    below: int = mention_rules.BELOW
+    near: int = mention_rules.NEAR
+    piped: str = mention_rules.PIPED
+    alarms: int = mention_rules.ALARMS
     entities: tuple[tuple[str, str], ...] = tuple(cleaning.ENTITIES.items())
     escaped: str = cleaning.ESCAPED
     notebook: str = cleaning.NOTEBOOK
@@ -72,13 +85,17 @@ class Rules(msgspec.Struct, frozen=True):
     summary: str = truncated.SUMMARY
     summary_least: int = truncated.LEAST
     summary_most: int = truncated.MOST
+    summary_characters: int = truncated.CHARACTERS
     joints: tuple[str, ...] = JOINTS
     lines: int = LINES
     """Around a literal, on either side."""
     characters: int = CHARACTERS
     places: int = MAX_OCCURRENCES
     telling: int = TELLING
+    excerpt: int = cleaning.EXCERPT
     head: int = cleaning.HEAD
     """Characters."""
     tail: int = cleaning.TAIL
-    most_lines: int = cleaning.LINES
+    most_lines: int = cleaning.MAX_LINES
+    machine: tuple[str, ...] = MACHINE
+    """Names of versions that are of no distribution."""

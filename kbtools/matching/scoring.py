@@ -17,35 +17,45 @@ from kbtools.matching import Matcher
 
 EXPECTED = "expected.toml"
 TAIL = 30
-"""Lines that a shortened log keeps."""
+"""Lines of a log's end that are scored as a log of their own."""
+
+
+class CorpusError(KbtoolsError):
+    """A folder of logs has no `expected.toml`, or one that cannot be read."""
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A log, and the articles that it speaks of: the best first, none for what is no failure."""
+    """A log, and the articles that it is about: best first; none for a log without a failure."""
 
     name: str
     text: str
     expect: tuple[str, ...]
     hard: bool = False
     expect_tail: tuple[str, ...] | None = None
-    """The same of its last `TAIL` lines, where they hold nothing of what it is."""
+    """The articles that its last `TAIL` lines are about, where these show less than all of it."""
 
 
 class ScoredLog(msgspec.Struct, frozen=True):
-    """What the matcher said to a log."""
+    """What the matcher answered to a log."""
 
     case: Case
-    got: tuple[str, ...]
+    answer: tuple[str, ...]
+    """Articles, best first."""
     confident: bool
+    """Whether the matcher was confident of the first of them."""
 
     @property
     def right(self) -> bool:
-        """The first answer is one of those expected; or none was, and none was given."""
-        return self.got[:1] == self.case.expect[:1] or bool(set(self.got[:1]) & {*self.case.expect})
+        """Whether the first answer is an expected one, or none where none is expected."""
+        first = self.answer[:1]
+        return first == self.case.expect[:1] or bool({*first} & {*self.case.expect})
 
 
 class Score(msgspec.Struct, frozen=True):
-    """How many logs were answered how."""
+    """How many logs were answered how.
+
+    `kbtools score --json` prints it, so that the names of the fields stay.
+    """
 
     failures: int
     """Logs that show a failure of the knowledge base."""
@@ -58,11 +68,11 @@ class Score(msgspec.Struct, frozen=True):
     false_alarms: int
     """Of these, answered with an article."""
     sure: int
-    """Failures answered right by an article that was sure of itself."""
+    """Failures answered right, with confidence."""
     surely_wrong: int
-    """Answers of any log that were sure of themselves and wrong."""
+    """Logs answered wrong, with confidence."""
     confused: dict[str, int]
-    """`KB0007 → KB0008` (expected, and given in its place) → how often."""
+    """`KB0007 → KB0008` (the expected article, and the answer) → how often."""
 
     @property
     def recall(self) -> float:
@@ -74,40 +84,41 @@ def corpus(folder: Path) -> Iterator[Case]:
     """The logs of a folder, as its `expected.toml` lists them.
 
     Raises:
-        KbtoolsError: it is not there, or says something else.
+        CorpusError: `expected.toml` or one of its logs is missing, or cannot be read.
     """
     file = folder / EXPECTED
     try:
         listed = tomllib.loads(file.read_text("utf-8"))
-        for name, about in listed.items():
+        for name, entry in listed.items():
             text = (folder / name).read_bytes().decode("utf-8", "replace")
-            tail = tuple(about["expect_tail"]) if "expect_tail" in about else None
-            yield Case(name, text, tuple(about["expect"]), bool(about.get("hard")), tail)
+            tail = tuple(entry["expect_tail"]) if "expect_tail" in entry else None
+            yield Case(name, text, tuple(entry["expect"]), bool(entry.get("hard")), tail)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise KbtoolsError(f"{file}: {type(error).__name__}: {error}") from error
+        raise CorpusError(f"{file}: {type(error).__name__}: {error}") from error
 
 
 def recorded(articles: Iterable[Article], config: Config) -> Iterator[Case]:
     """Every recorded failure of a snippet that fails with a signature, and sound output.
 
-    A snippet may pass and show its article's failure, because it provokes it on purpose: that is
-    no sound output, and is left out. Where it shows the failure of an article that is confusable
-    with its own, that one is right as well.
+    A snippet may pass and show its article's failure, because it provokes it on purpose: that
+    output is not sound, and is left out. Where an output shows the failure of an article that is
+    confusable with its own, that article is right as well.
     """
-    every = {one.id: one for one in articles}
-    for one in every.values():
-        confusable = [every[other] for other in one.matter.confusable if other in every]
-        rows = store.read(config.evidence, one.id)
-        for snippet in one.snippets:
-            fails = snippet.role in (Role.REPRO, Role.DEADEND)
+    by_id = {article.id: article for article in articles}
+    for article in by_id.values():
+        confusable = [by_id[name] for name in article.matter.confusable if name in by_id]
+        rows = store.read(config.evidence, article.id)
+        for snippet in article.snippets:
+            has_signature = (
+                snippet.role in (Role.REPRO, Role.DEADEND) and snippet.keys.fails == "signature"
+            )
             for number, row in enumerate(store.of_snippet(rows, snippet)):
-                failed = row.outcome.status in ("failed", "signal")
-                if failed and fails and snippet.keys.fails == "signature":
-                    output = row.outcome.output
-                    too = tuple(other.id for other in confusable if _shows(other, output))
-                    yield Case(f"{snippet.name}@{number}", output, (one.id, *too))
-                elif row.outcome.status == "passed" and not _shows(one, row.outcome.output):
-                    yield Case(f"{snippet.name}@{number}", row.outcome.output, ())
+                name, output = f"{snippet.name}@{number}", row.outcome.output
+                if row.outcome.status in ("failed", "signal") and has_signature:
+                    rivals = tuple(rival.id for rival in confusable if _shows(rival, output))
+                    yield Case(name, output, (article.id, *rivals))
+                elif row.outcome.status == "passed" and not _shows(article, output):
+                    yield Case(name, output, ())
 
 
 def _shows(article: Article, output: str) -> bool:
@@ -115,39 +126,39 @@ def _shows(article: Article, output: str) -> bool:
 
 
 def last_lines(case: Case, lines: int) -> Case:
-    """A log of which only the end was pasted."""
-    kept = "\n".join(case.text.rstrip("\n").split("\n")[-lines:])
-    told = case.expect_tail if lines <= TAIL and case.expect_tail is not None else case.expect
-    return msgspec.structs.replace(case, text=kept, expect=told)
+    """The log as if only so many lines of its end had been pasted."""
+    end = "\n".join(case.text.rstrip("\n").split("\n")[-lines:])
+    tail = case.expect_tail if lines <= TAIL else None
+    return msgspec.structs.replace(case, text=end, expect=case.expect if tail is None else tail)
 
 
-def answers(cases: Iterable[Case], matcher: Matcher) -> tuple[ScoredLog, ...]:
-    """What the matcher says to each."""
-    found = []
+def scored(cases: Iterable[Case], matcher: Matcher) -> tuple[ScoredLog, ...]:
+    """What the matcher answers to each log."""
+    logs = []
     for case in cases:
         matches = matcher.diagnose(case.text).matches
-        got = tuple(match.id for match in matches)
-        found.append(ScoredLog(case, got, bool(matches) and matches[0].confident))
-    return tuple(found)
+        answer = tuple(match.id for match in matches)
+        logs.append(ScoredLog(case, answer, bool(matches) and matches[0].confident))
+    return tuple(logs)
 
 
-def score(given: Iterable[ScoredLog]) -> Score:
-    """How many were answered how."""
-    given = tuple(given)
-    failures = [one for one in given if one.case.expect]
-    sound = [one for one in given if not one.case.expect]
-    wrong = [one for one in given if not one.right]
+def score(logs: Iterable[ScoredLog]) -> Score:
+    """How many logs were answered how."""
+    logs = tuple(logs)
+    failures = [log for log in logs if log.case.expect]
+    sound = [log for log in logs if not log.case.expect]
+    wrong = [log for log in logs if not log.right]
     confused = Counter(
-        f"{' or '.join(one.case.expect) or 'none'} → {one.got[0] if one.got else 'none'}"
-        for one in wrong
+        f"{' or '.join(log.case.expect) or 'none'} → {log.answer[0] if log.answer else 'none'}"
+        for log in wrong
     )
     return Score(
         failures=len(failures),
-        first=sum(one.right for one in failures),
-        third=sum(bool({*one.got[:3]} & {*one.case.expect}) for one in failures),
+        first=sum(log.right for log in failures),
+        third=sum(bool({*log.answer[:3]} & {*log.case.expect}) for log in failures),
         sound=len(sound),
-        false_alarms=sum(bool(one.got) for one in sound),
-        sure=sum(one.right and one.confident for one in failures),
-        surely_wrong=sum(one.confident for one in wrong),
+        false_alarms=sum(bool(log.answer) for log in sound),
+        sure=sum(log.right and log.confident for log in failures),
+        surely_wrong=sum(log.confident for log in wrong),
         confused=dict(confused.most_common()),
     )

@@ -1,6 +1,8 @@
-"""pytest's summary cuts a failure at the width of the terminal: the beginning of a literal is left.
+"""Find literals that pytest's summary truncated at the width of the terminal.
 
 FAILED test_step.py::test_step - torch.fx.experimental.symbolic_shapes.GuardOnDataDepend...
+
+The twin of this module is `site/assets/matching/truncated.js`.
 """
 
 from __future__ import annotations
@@ -9,28 +11,33 @@ import re
 from collections.abc import Iterator, Sequence
 
 SUMMARY = r"^(?:FAILED )?\S{1,300}\.py\S{0,300}(?: [^\n]{0,300}\])? - ([^\n]{0,1000})\.\.\.$"
+"""A line of the summary; its first group is the message."""
 LEAST = 16
-"""Characters of a literal that must be left of it."""
+"""Characters of a literal that the line must hold."""
 MOST = 20
-"""Lines that are looked at: the last that end as if they were cut."""
+"""Examine at most this many lines: the last that end in three dots."""
+CHARACTERS = 2000
+"""A line of the summary is shorter than this."""
+DOTS = "...\n"
 
 _summary = re.compile(SUMMARY, re.ASCII)
 
 
-def places(text: str, literals: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The number of a literal, and where its beginning stands in a text, at the end of a line."""
-    ends = text.split("...\n") if text.endswith("\n") else f"{text}\n".split("...\n")
-    lines, at = [], 0
-    for piece in ends[:-1]:
-        begins = at + piece.rfind("\n") + 1
-        at += len(piece) + len("...\n")
-        lines.append((begins, at - 1))
-    for begins, ends_at in lines[-MOST:]:
-        found = _summary.search(text[begins:ends_at]) if ends_at - begins < 2000 else None
-        if found is None:
+def truncated(text: str, literals: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The number of a literal, and the place in a text where a line ends with its beginning."""
+    pieces = (text if text.endswith("\n") else f"{text}\n").split(DOTS)
+    lines, offset = [], 0
+    for piece in pieces[:-1]:
+        start = offset + piece.rfind("\n") + 1
+        offset += len(piece) + len(DOTS)
+        lines.append((start, offset - 1))
+    for start, end in lines[-MOST:]:
+        summary = _summary.search(text[start:end]) if end - start < CHARACTERS else None
+        if summary is None:
             continue
-        said = found[1]
+        message = summary[1]
         for number, literal in enumerate(literals):
-            left = said.rfind(literal[:LEAST])
-            if left >= 0 and len(said) - left < len(literal) and literal.startswith(said[left:]):
-                yield number, begins + found.start(1) + left
+            place = message.rfind(literal[:LEAST])
+            rest = len(message) - place
+            if place >= 0 and rest < len(literal) and literal.startswith(message[place:]):
+                yield number, start + summary.start(1) + place

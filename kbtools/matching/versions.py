@@ -1,37 +1,35 @@
-"""The reader's own versions, where a log shows them."""
+"""The reader's own versions, where a log shows them.
+
+Which distributions are looked for is up to the knowledge base: those that its articles name in
+`affected` and those that its configuration lists. The patterns are valid for Python and for
+JavaScript, and are exported with the index. The twin of this module is
+`site/assets/matching/versions.js`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.utils import canonicalize_name
 
+from kbtools.config import ToolchainForm
 from kbtools.toolchains.model import MACHINE, Gpu, Toolchain
+
+VersionPatterns = tuple[tuple[str, tuple[str, ...]], ...]
+"""Name and patterns whose first group is its version, best first.
+
+What is printed on purpose comes first; what a path says comes last.
+"""
 
 V = (
     r"(\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:a|b|rc)\d{1,4})?(?:\.post\d{1,3})?(?:\.dev\d{1,9})?"
     r"(?:\+[\w.]{1,40})?)"
 )
-BEFORE = r"(?:^|[\s\"'(,])"
+NO_FILE = r"(?![\w.]*\.(?:py|so))"
+"""Not the name of a file, as in `libtorch-2.5.1.so`."""
 
-SHOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "torch",
-        (
-            rf"PyTorch version: {V}",
-            rf"{BEFORE}torch(?:==| {{1,30}}|: |-|=){V}(?![\w.]*\.(?:py|so))",
-            rf"\btorch-{V}\.dist-info",
-        ),
-    ),
-    (
-        "triton",
-        (
-            rf"{BEFORE}(?:pytorch-)?triton(?:==| {{1,30}}|: |-|=){V}(?![\w.]*\.(?:py|so))",
-            rf"\btriton-{V}\.dist-info",
-        ),
-    ),
-    ("flashinfer-python", (rf"\bflashinfer(?:[-_]python)?(?:==| {{1,30}}|: |-){V}",)),
-    ("numpy", (rf"{BEFORE}numpy(?:==| {{1,30}}|: |-){V}",)),
+OF_MACHINE: VersionPatterns = (
     (
         "python",
         (
@@ -55,29 +53,73 @@ SHOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""Name and the patterns (Python's and JavaScript's) whose first group is its version, best first.
-
-First stands what is printed on purpose; what a path says comes last.
-"""
-
-_patterns = {
-    name: [re.compile(pattern, re.MULTILINE | re.ASCII) for pattern in found]
-    for name, found in SHOWN
-}
+"""What a log shows of the machine, whatever the knowledge base is about."""
 
 
-def versions_of(text: str) -> dict[str, str]:
-    """Name → version, of what a text says of its toolchain."""
-    known = {}
-    for name, patterns in _patterns.items():
-        found = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
-        if found:
-            known[name] = found[1]
-    return known
+def version_patterns(affected: Iterable[Mapping[str, str]], form: ToolchainForm) -> VersionPatterns:
+    """The patterns of every name whose version an index asks for.
+
+    `affected` are the conditions of all articles; `form` is `[toolchain]` of the configuration, of
+    whose `packages` those count that are names and no shell patterns.
+    """
+    names = {canonicalize_name(name) for condition in affected for name in condition}
+    names |= {canonicalize_name(name) for name in form.packages if re.fullmatch(r"[\w.-]+", name)}
+    names |= {canonicalize_name(name) for name in (*form.headline, *form.version_texts)}
+    texts = {canonicalize_name(name): lines for name, lines in form.version_texts.items()}
+    distributions = sorted(names - {*MACHINE})
+    return (
+        *((name, _patterns_of(name, texts.get(name, ()))) for name in distributions),
+        *OF_MACHINE,
+    )
 
 
-def as_toolchain(versions: dict[str, str]) -> Toolchain:
-    """Versions as a toolchain, of which the rest is not known."""
+def _patterns_of(name: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """The patterns of a distribution.
+
+    `name` is canonical; `texts` show its version, too, with `{version}` in its place. A pattern
+    begins with the name and looks behind it for what stands before: a search for a text that a
+    pattern begins with is many times faster.
+    """
+    spelled = _escaped(name).replace("-", "[-_.]")
+    behind = rf"(?<![^\s\"'(,]{spelled})"
+    return (
+        *(_pattern_of_text(text) for text in texts),
+        rf"{spelled}{behind}(?:==| {{1,30}}|: |-|=){V}{NO_FILE}",
+        rf"{spelled}(?<!\w{spelled})-{V}\.dist-info",
+    )
+
+
+def _pattern_of_text(text: str) -> str:
+    before, after = (_escaped(part).replace(" ", " {1,30}") for part in text.split("{version}", 1))
+    return f"{before}{V}{NO_FILE}{after}"
+
+
+def _escaped(text: str) -> str:
+    """A text as a pattern that Python and JavaScript read alike."""
+    return re.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", text)
+
+
+class VersionReader:
+    """Reads versions off logs, by the patterns of an index."""
+
+    def __init__(self, patterns: VersionPatterns) -> None:
+        self._patterns = [
+            (name, [re.compile(pattern, re.MULTILINE | re.ASCII) for pattern in alternatives])
+            for name, alternatives in patterns
+        ]
+
+    def read(self, text: str) -> dict[str, str]:
+        """Name → version, of what a text shows of its toolchain."""
+        versions = {}
+        for name, patterns in self._patterns:
+            match = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+            if match:
+                versions[name] = match[1]
+        return versions
+
+
+def as_toolchain(versions: Mapping[str, str]) -> Toolchain:
+    """Versions as a toolchain of which nothing else is known."""
     packages: dict[str, str] = {
         canonicalize_name(name): version
         for name, version in versions.items()

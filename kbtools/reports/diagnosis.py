@@ -1,4 +1,4 @@
-"""For people: what a log speaks of, as lines of text."""
+"""For people: the articles that a log is about, as lines of text."""
 
 from __future__ import annotations
 
@@ -13,62 +13,65 @@ if TYPE_CHECKING:
     from kbtools.matching.scoring import Score, ScoredLog
 
 WIDTH = 120
-"""Characters shown of a log's line."""
+"""Characters of a log's line that are printed."""
 ANSWERS = {"affected": "red", "not affected": "green", "unknown": "yellow"}
 
 
-def diagnosis(found: Diagnosis, top: int, address: dict[str, str]) -> str:
-    """The best articles and why, or that there is none; `address` is id → where to read it."""
-    if not found.matches:
-        return (
-            f"none: nothing in these {found.lines} lines is a failure that the knowledge base knows"
-        )
-    shown = found.matches[:top]
-    blocks = ["\n".join(_match(one, address[one.id])) for one in shown]
-    rest = len(found.matches) - len(shown)
+def diagnosis(answer: Diagnosis, top: int, addresses: dict[str, str]) -> str:
+    """The best articles and why, or that there is none.
+
+    `top` is how many articles are printed in full. `addresses` is id → where to read the article.
+    """
+    if not answer.matches:
+        return f"none: nothing in these {answer.lines} lines is a failure in the knowledge base"
+    best = answer.matches[:top]
+    blocks = ["\n".join(_match(match, addresses[match.id])) for match in best]
+    rest = len(answer.matches) - len(best)
     if rest:
-        blocks.append(f"and {rest} more: --top {len(found.matches)}")
+        blocks.append(f"and {rest} more: --top {len(answer.matches)}")
     return "\n\n".join(blocks)
 
 
-def _match(one: Match, address: str) -> Iterator[str]:
-    mark = "" if one.confident else style("  (not sure)", fg="yellow")
-    yield f"{style(one.id, bold=True)}  {one.title}{mark}"
-    if one.retired:
+def _match(match: Match, address: str) -> Iterator[str]:
+    mark = "" if match.confident else style("  (not sure)", fg="yellow")
+    text = match.text if len(match.text) <= WIDTH else match.text[:WIDTH] + "…"
+    yield f"{style(match.id, bold=True)}  {match.title}{mark}"
+    if match.retired:
         yield "  retired: the page says why"
-    yield f"  {style('what helps', fg='green')}    {one.summary}"
-    yield f"  your versions {style(one.affected, fg=ANSWERS[one.affected])}: {one.reason}"
-    yield f"  line {one.line:<8} {one.text if len(one.text) <= WIDTH else one.text[:WIDTH] + '…'}"
-    yield f"  known by      {one.signature}"
-    for hint in one.hints:
+    yield f"  {style('what helps', fg='green')}    {match.summary}"
+    yield f"  your versions {style(match.affected, fg=ANSWERS[match.affected])}: {match.reason}"
+    yield f"  line {match.line:<8} {text}"
+    yield f"  known by      {match.signature}"
+    for hint in match.hints:
         yield f"  hint          {hint}"
     yield f"  read on       {address}"
 
 
-def brief(one: Match, address: str) -> str:
-    """Two lines, as under a program's own traceback; a third where it is not sure, and why."""
-    doubt = f"\n  not sure: {one.hints[0]}" if one.hints and not one.confident else ""
-    return f"{one.id}: {one.summary}{doubt}\n  {address}"
+def brief(match: Match, address: str) -> str:
+    """Two lines, as under a program's own traceback; a third says why the match is not sure."""
+    doubt = f"\n  not sure: {match.hints[0]}" if match.hints and not match.confident else ""
+    return f"{match.id}: {match.summary}{doubt}\n  {address}"
 
 
-def score(what: str, one: Score) -> str:
-    """A score on one line, and what was confused."""
-    said = (
-        f"{what}: {one.failures} failures, recall at 1 {_share(one.first, one.failures)}, "
-        f"at 3 {_share(one.third, one.failures)}, sure {_share(one.sure, one.failures)}; "
-        f"{one.sound} sound or unrelated, {one.false_alarms} false alarms; "
-        f"{one.surely_wrong} sure and wrong"
+def score(name: str, result: Score) -> str:
+    """The score of a set of logs on one line, and a line for each confusion."""
+    line = (
+        f"{name}: {result.failures} failures, recall at 1 {_share(result.first, result.failures)}, "
+        f"at 3 {_share(result.third, result.failures)}, "
+        f"sure {_share(result.sure, result.failures)}; "
+        f"{result.sound} sound or unrelated, {result.false_alarms} false alarms; "
+        f"{result.surely_wrong} sure and wrong"
     )
-    return "\n".join((said, *(f"  {count} × {pair}" for pair, count in one.confused.items())))
+    return "\n".join((line, *(f"  {count} × {pair}" for pair, count in result.confused.items())))
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+def _share(part: int, total: int) -> str:
+    return f"{100 * part / total:.1f} %" if total else "–"
 
 
-def wrong(given: Iterable[ScoredLog]) -> Iterator[str]:
+def wrong(logs: Iterable[ScoredLog]) -> Iterator[str]:
     """A line for each log that was answered wrong."""
-    for one in given:
-        if not one.right:
-            expected = " or ".join(one.case.expect) or "none"
-            yield f"  {one.case.name}: expected {expected}, got {', '.join(one.got) or 'none'}"
+    for log in logs:
+        if not log.right:
+            expected = " or ".join(log.case.expect) or "none"
+            yield f"  {log.case.name}: expected {expected}, got {', '.join(log.answer) or 'none'}"

@@ -1,46 +1,18 @@
 // A pasted log, cleaned: the twin of kbtools/matching/cleaning.py. Its patterns come with the index.
 
-const HALVES = /[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g;
-const ALONE = "?";
-const NEAR = 400; // characters on either side of a place that are its excerpt
-const PRIVATE = [0xe000, 0xf8ff];
+import { expression } from "./pattern.js";
+
+const SURROGATES = /[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g;
+const REPLACEMENT = "?"; // for half of a surrogate pair, as in Python
+const PRIVATE = [0xe000, 0xf8ff]; // code units that stand for characters of two units
 const isHigh = (unit) => unit >= 0xd800 && unit < 0xdc00;
 const isLow = (unit) => unit >= 0xdc00 && unit < 0xe000;
-
-/**
- * A pattern of the index with the meaning that Python and RE2 give it, as a RegExp.
- *
- * JavaScript's own `\s`, `.`, `^` and `$` know more spaces and line ends than theirs. `lines`: `^`
- * and `$` are those of a line. `most`: how often `*` and `+` repeat, where a text is long.
- */
-export function expression(source, { lines = false, most = 0, flags = "" } = {}) {
-  let made = "";
-  let inClass = false;
-  for (let i = 0; i < source.length; i++) {
-    const sign = source[i];
-    if (sign === "\\") {
-      const named = source[++i];
-      if (named === "s") made += inClass ? "\\t-\\r " : "[\\t-\\r ]";
-      else if (named === "S") made += inClass ? "\\0-\\x08\\x0e-\\x1f!-\\uffff" : "[^\\t-\\r ]";
-      else made += sign + named;
-    } else if (inClass || sign === "[") {
-      inClass = sign !== "]";
-      made += sign;
-    } else if (sign === ".") made += "[^\\n]";
-    else if (sign === "^") made += lines ? "(?<![^\\n])" : sign;
-    else if (sign === "$") made += lines ? "(?![^\\n])" : "(?![^\\n]|\\n[^])";
-    else if (most && (sign === "*" || sign === "+")) made += `{${sign === "*" ? 0 : 1},${most}}`;
-    else made += sign;
-  }
-  return new RegExp(made, flags);
-}
-
 const isSpace = (unit) =>
   (unit >= 9 && unit <= 13) || (unit >= 28 && unit <= 32) || unit === 0x85 || unit === 0xa0 ||
   unit === 0x1680 || (unit >= 0x2000 && unit <= 0x200a) || unit === 0x2028 || unit === 0x2029 ||
   unit === 0x202f || unit === 0x205f || unit === 0x3000;
 
-/** Without the spaces around it, as Python's `str.strip` knows them. */
+/** A text without the spaces around it, as Python's `str.strip` knows them. */
 export function strip(text) {
   let [start, end] = [0, text.length];
   while (start < end && isSpace(text.charCodeAt(start))) start++;
@@ -48,53 +20,64 @@ export function strip(text) {
   return text.slice(start, end);
 }
 
-/** What is looked at of a raw log, cleaned, as `Log` takes it. */
-export function cleaned(raw, rules) {
-  const { kept, gapAt, gap } = cut(raw.replace(/\r+\n?/g, "\n"), rules.limits);
-  const [narrow, wide] = narrowed(kept);
-  const text = narrow.replace(rules.noise, "").replace(/\u00a0/g, " ");
-  const { shown, numbers } = split(text, rules);
-  const lines = shown.map((line) => line.replace(rules.prefixes, ""));
-  return { shown, lines, numbers, gapAt, gap, wide };
-}
+/** What cleans logs, by the patterns and limits of an index. */
+export class Cleaner {
+  constructor(index) {
+    this.rules = index.rules;
+    this.noise = expression(index.noise, { flags: "g" });
+    this.prefixes = expression(`^(?:${index.prefixes.join("|")})+`);
+    this.escaped = expression(index.rules.escaped);
+    this.cell = expression(index.rules.cell, { lines: true, flags: "g" });
+  }
 
-/** The lines of a text and, where one in it holds several, which each comes from, from 0. */
-function split(text, rules) {
-  if (text.includes("&"))
-    for (const [entity, sign] of rules.entities) text = text.replaceAll(entity, sign);
-  if (text.includes(rules.notebook)) text = text.replace(rules.cell, "$1");
-  const lines = text.replaceAll('\\"', '"').replaceAll("\\'", "'").split("\n");
-  if (!text.includes("\\n")) return { shown: lines, numbers: null };
-  const shown = [];
-  const numbers = [];
-  lines.forEach((line, number) => {
-    const pieces = line.split("\\n").length > 2 ? line.split(rules.escaped) : [line];
-    for (const piece of pieces) {
-      shown.push(piece);
-      numbers.push(number);
-    }
-  });
-  return { shown, numbers };
+  /**
+   * The lines of a log as it was pasted, with and without their prefixes; of a long log those of its
+   * beginning and its end. `widen` gives a text its characters of two units back.
+   */
+  clean(raw) {
+    const { text, gapAt, gap } = bothEnds(raw.replace(/\r+\n?/g, "\n"), this.rules);
+    const { narrow, widen } = narrowed(text);
+    const quiet = narrow.replace(this.noise, "").replace(/\u00a0/g, " ");
+    const { prefixed, sources } = this.split(quiet);
+    const unprefixed = prefixed.map((line) => line.replace(this.prefixes, ""));
+    return { prefixed, unprefixed, sources, gapAt, gap, widen, excerpt: this.rules.excerpt };
+  }
+
+  /** The lines of a text and, where a line in it holds several, which line each comes from, from 0. */
+  split(text) {
+    const { entities, notebook } = this.rules;
+    if (text.includes("&"))
+      for (const [entity, sign] of entities) text = text.replaceAll(entity, sign);
+    if (text.includes(notebook)) text = text.replace(this.cell, "$1");
+    const lines = text.replaceAll('\\"', '"').replaceAll("\\'", "'").split("\n");
+    if (!text.includes("\\n")) return { prefixed: lines, sources: null };
+    const prefixed = [];
+    const sources = [];
+    lines.forEach((line, index) => {
+      const pieces = line.split("\\n").length > 2 ? line.split(this.escaped) : [line];
+      for (const piece of pieces) {
+        prefixed.push(piece);
+        sources.push(index);
+      }
+    });
+    return { prefixed, sources };
+  }
 }
 
 /** A cleaned log whose lines are joined: `text` is what is matched. */
 export class Log {
-  constructor({ shown, lines, numbers, gapAt, gap, wide }, joint = "\n") {
-    const kept = joint === " " ? lines.map(strip) : lines;
-    this.shown = shown;
-    this.text = kept.join(joint);
-    this.numbers = numbers;
-    this.gapAt = gapAt;
-    this.gap = gap;
-    this.wide = wide;
+  constructor(lines, joint = "\n") {
+    const pieces = joint === " " ? lines.unprefixed.map(strip) : lines.unprefixed;
+    this.lines = lines;
+    this.text = pieces.join(joint);
     this.joint = joint.length;
-    this.starts = new Int32Array(kept.length);
-    for (let i = 1; i < kept.length; i++)
-      this.starts[i] = this.starts[i - 1] + kept[i - 1].length + this.joint;
+    this.starts = new Int32Array(pieces.length);
+    for (let i = 1; i < pieces.length; i++)
+      this.starts[i] = this.starts[i - 1] + pieces[i - 1].length + this.joint;
   }
 
-  /** Which line a place of `text` lies in, from 0. */
-  indexOf(offset) {
+  /** The line that a place of `text` lies in, from 0: an index for the methods below. */
+  lineIndex(offset) {
     let [low, high] = [0, this.starts.length];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -104,43 +87,54 @@ export class Log {
     return low - 1;
   }
 
-  /** The line, from 1, in the log as it was pasted. */
-  numberOf(offset) {
-    const at = this.indexOf(offset);
-    const index = this.numbers ? this.numbers[at] : at;
-    return index + 1 + (index >= this.gapAt ? this.gap : 0);
+  /** The line that a place of `text` lies in, from 1, in the log as it was pasted. */
+  lineNumber(offset) {
+    const { sources, gapAt, gap } = this.lines;
+    const at = this.lineIndex(offset);
+    const index = sources ? sources[at] : at;
+    return index + 1 + (index >= gapAt ? gap : 0);
   }
 
+  /** A line of `text`, or its first `most` characters; empty outside of the text. */
   line(index, most = Infinity) {
     if (index < 0 || index >= this.starts.length) return "";
     return this.text.slice(this.starts[index], Math.min(this.end(index), this.starts[index] + most));
   }
 
+  /** A line with what stands before the program's own text. */
+  prefixedLine(index) {
+    return this.lines.prefixed[index];
+  }
+
+  /** How much stands before the program's own text on a line, in characters. */
   indent(index) {
-    return this.shown[index].length - (this.end(index) - this.starts[index]);
+    return this.prefixedLine(index).length - (this.end(index) - this.starts[index]);
   }
 
   /** What stands before the program's own text on a line. */
-  before(index) {
-    return this.shown[index].slice(0, Math.max(this.indent(index), 0));
+  prefix(index) {
+    return this.prefixedLine(index).slice(0, Math.max(this.indent(index), 0));
   }
 
+  /** How many blanks and tabs stand between a line's prefix and the program's own text. */
   depth(index) {
-    return /[ \t]*$/.exec(this.before(index))[0].length;
+    return /[ \t]*$/.exec(this.prefix(index))[0].length;
   }
 
-  excerpt(offset, characters = NEAR) {
-    const end = Math.min(this.end(this.indexOf(offset)), offset + characters);
-    return this.text.slice(this.excerptStart(offset, characters), end);
+  /** The line of `text` that a place lies in, or the part of a long line near that place. */
+  excerpt(offset) {
+    const end = Math.min(this.end(this.lineIndex(offset)), offset + this.lines.excerpt);
+    return this.text.slice(this.excerptStart(offset), end);
   }
 
-  excerptStart(offset, characters = NEAR) {
-    return Math.max(this.starts[this.indexOf(offset)], offset - characters);
+  /** Where the excerpt of a place begins in `text`. */
+  excerptStart(offset) {
+    return Math.max(this.starts[this.lineIndex(offset)], offset - this.lines.excerpt);
   }
 
-  /** The lines around a place, cut to a number of characters, and where they begin. */
+  /** The part of `text` around a place, and where that part begins in `text`. */
   around(offset, lines, characters) {
-    const index = this.indexOf(offset);
+    const index = this.lineIndex(offset);
     const start = Math.max(this.starts[Math.max(index - lines, 0)], offset - characters);
     const last = this.end(Math.min(index + lines, this.starts.length - 1));
     return { text: this.text.slice(start, Math.min(last, offset + characters)), start };
@@ -152,66 +146,70 @@ export class Log {
 }
 
 /**
- * One unit for each character, as Python counts, and what gives the characters back.
+ * A text with one unit for each character, as Python counts, and what gives the characters back.
  *
- * Half a pair is no text. A character of two units gets one that the text does not use; where there
- * are more of them than private ones, it is not shown as it was.
+ * Half of a pair is not text. A character of two units gets a unit that the text does not use; where
+ * more of them are in a text than private units exist, a character is not printed as it was.
  */
 function narrowed(text) {
-  if (!/[\ud800-\udfff]/.test(text)) return [text, (shown) => shown];
-  const given = new Map();
-  const back = new Map();
+  if (!/[\ud800-\udfff]/.test(text)) return { narrow: text, widen: (line) => line };
+  const units = new Map();
+  const characters = new Map();
   let next = PRIVATE[0];
-  const free = () => {
+  const unused = () => {
     while (next <= PRIVATE[1] && text.includes(String.fromCharCode(next))) next++;
     return next <= PRIVATE[1] ? String.fromCharCode(next++) : "\ufffd";
   };
-  const narrow = text.replace(HALVES, (found) => {
-    if (found.length === 1) return ALONE;
-    if (!given.has(found)) {
-      const unit = free();
-      given.set(found, unit);
-      if (unit !== "\ufffd") back.set(unit, found);
+  const narrow = text.replace(SURROGATES, (character) => {
+    if (character.length === 1) return REPLACEMENT;
+    if (!units.has(character)) {
+      const unit = unused();
+      units.set(character, unit);
+      if (unit !== "\ufffd") characters.set(unit, character);
     }
-    return given.get(found);
+    return units.get(character);
   });
-  return [narrow, (shown) => shown.replace(/[\ue000-\uf8ff]/g, (unit) => back.get(unit) || unit)];
+  const widen = (line) => line.replace(/[\ue000-\uf8ff]/g, (unit) => characters.get(unit) || unit);
+  return { narrow, widen };
 }
 
-function cut(text, { head, tail, most }) {
-  const total = count(text);
+/** The part of a log that is read, and which lines were left out. */
+function bothEnds(text, { head, tail, most_lines: most }) {
+  const total = lineEnds(text);
   let [first, last] = [text, ""];
   if (isLonger(text, head + tail)) {
     first = text.slice(0, forward(text, head));
     last = text.slice(backward(text, tail));
-  } else if (total <= most) return { kept: text, gapAt: 0, gap: 0 };
+  } else if (total <= most) return { text, gapAt: 0, gap: 0 };
   const third = Math.floor(most / 3);
   const start = first.split("\n", third);
   const lines = (last || first).split("\n");
   const end = lines.length > 1 ? lines.slice(Math.max(1, lines.length - (most - third))) : [last];
   const gap = total + 1 - start.length - end.length;
-  return { kept: start.concat(end).join("\n"), gapAt: start.length, gap };
+  return { text: start.concat(end).join("\n"), gapAt: start.length, gap };
 }
 
-function count(text) {
-  let lines = 0;
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
-  return lines;
+function lineEnds(text) {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count++;
+  return count;
 }
 
 const isLonger = (text, characters) =>
   text.length > characters && forward(text, characters) < text.length;
 
+/** Where so many characters from the beginning end, in units. */
 function forward(text, characters) {
   let at = 0;
-  for (let seen = 0; seen < characters && at < text.length; seen++)
+  for (let count = 0; count < characters && at < text.length; count++)
     at += isHigh(text.charCodeAt(at)) && isLow(text.charCodeAt(at + 1)) ? 2 : 1;
   return at;
 }
 
+/** Where so many characters before the end begin, in units. */
 function backward(text, characters) {
   let at = text.length;
-  for (let seen = 0; seen < characters && at > 0; seen++)
+  for (let count = 0; count < characters && at > 0; count++)
     at -= isLow(text.charCodeAt(at - 1)) && isHigh(text.charCodeAt(at - 2)) ? 2 : 1;
   return at;
 }

@@ -2,11 +2,11 @@
 
 import { ROOT } from "../dom.js";
 
-/** How long one text may take; then its worker is ended, and the next text gets a new one. */
+/** Seconds that a text may take; then its worker is ended, and the next text gets a new worker. */
 const SECONDS = 5;
-/** Characters of which a text is a pasted line and no longer a search for a few words. */
+/** A text of at least so many characters is a pasted line; a shorter text is a search for words. */
 const LINE = 12;
-/** What of an error line is enough: three articles that may be meant. */
+/** Articles that are offered for an error line. */
 const MOST = 3;
 
 let fetching = null;
@@ -17,13 +17,13 @@ export const TOO_LONG = "TooLong";
 
 /** The articles of the index, and `diagnose`, which answers as `kbtools diagnose --json` does. */
 export async function matcher() {
-  fetching = fetching || fetched();
+  fetching = fetching || fetchIndex();
   fetching.catch(() => { fetching = null; });
   const index = await fetching;
   return { articles: index.articles, diagnose: (text) => diagnose(index, text) };
 }
 
-async function fetched() {
+async function fetchIndex() {
   const answer = await fetch(new URL("api/v1/signatures.json", ROOT));
   if (!answer.ok) throw new Error(`signatures: ${answer.status}`);
   return answer.json();
@@ -31,57 +31,57 @@ async function fetched() {
 
 async function diagnose(index, text) {
   worker = worker || start(index);
-  const own = worker;
-  await own.ready; // loading is not counted: it may be the network that is slow
-  return own.ask(text);
+  const current = worker;
+  await current.ready; // loading is not counted: it may be the network that is slow
+  return current.ask(text);
 }
 
 function start(index) {
-  const started = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+  const thread = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
   const waiting = new Map();
   const end = (error) => {
-    started.terminate();
-    if (worker === own) worker = null;
+    thread.terminate();
+    if (worker === current) worker = null;
     for (const { reject } of waiting.values()) reject(error);
     waiting.clear();
   };
-  const promised = (number, seconds) => new Promise((resolve, reject) => {
+  const replyTo = (number, seconds) => new Promise((resolve, reject) => {
     const timer = seconds && setTimeout(() => {
       const error = new Error(`no answer within ${seconds} s`);
       error.name = TOO_LONG;
       end(error);
     }, seconds * 1000);
     waiting.set(number, {
-      resolve: (found) => { clearTimeout(timer); resolve(found); },
+      resolve: (answer) => { clearTimeout(timer); resolve(answer); },
       reject: (error) => { clearTimeout(timer); reject(error); },
     });
   });
-  started.addEventListener("error", () => end(new Error("the matcher failed")));
-  started.addEventListener("message", ({ data }) => {
-    const one = waiting.get(data.number);
+  thread.addEventListener("error", () => end(new Error("the matcher failed")));
+  thread.addEventListener("message", ({ data }) => {
+    const question = waiting.get(data.number);
     waiting.delete(data.number);
-    if (data.failed) one.reject(new Error(data.failed));
-    else one.resolve(data.found);
+    if (data.failure) question.reject(new Error(data.failure));
+    else question.resolve(data.answer);
   });
   let last = 0;
-  const own = {
-    ready: promised(0, 0),
+  const current = {
+    ready: replyTo(0, 0),
     ask: (text) => {
-      const answer = promised(++last, SECONDS);
-      started.postMessage({ number: last, text });
+      const answer = replyTo(++last, SECONDS);
+      thread.postMessage({ number: last, text });
       return answer;
     },
   };
-  started.postMessage({ number: 0, index });
-  return own;
+  thread.postMessage({ number: 0, index });
+  return current;
 }
 
-/** Articles that know a line of text, best first; none for a few words, which are a search. */
+/** Articles that a line of text is about, best first; none for a few words, which are a search. */
 export async function recognise(text) {
   if (text.length < LINE) return [];
   try {
-    const found = await matcher();
-    return (await found.diagnose(text)).matches.slice(0, MOST);
+    const { diagnose: ask } = await matcher();
+    return (await ask(text)).matches.slice(0, MOST);
   } catch {
     return []; // the index of words answers alone
   }

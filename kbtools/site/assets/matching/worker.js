@@ -1,13 +1,13 @@
 // The matcher, away from the page: a log that takes it long stops this worker, not the reader's tab.
-// Made with `new Worker(url, { type: "module" })`. It is told `{ number, index }` once, then
-// `{ number, text }` for each log, and answers `{ number, found }`, or `{ number, failed }` with the
-// reason; found is true for the index.
+// Made with `new Worker(url, { type: "module" })`. It is sent `{ number, index }` once, then
+// `{ number, text }` for each log. It replies `{ number, answer }`, or `{ number, failure }` with the
+// reason; the answer to an index is true.
 
 import { KBMatch } from "./matcher.js";
 
 let matcher = null;
 
-function answered({ index, text }) {
+function answerTo({ index, text }) {
   if (!index) return matcher.diagnose(text);
   matcher = KBMatch.load(index);
   return true;
@@ -15,8 +15,8 @@ function answered({ index, text }) {
 
 self.addEventListener("message", ({ data }) => {
   try {
-    self.postMessage({ number: data.number, found: answered(data) });
+    self.postMessage({ number: data.number, answer: answerTo(data) });
   } catch (error) {
-    self.postMessage({ number: data.number, failed: String(error) });
+    self.postMessage({ number: data.number, failure: String(error) });
   }
 });

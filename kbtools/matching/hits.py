@@ -1,0 +1,157 @@
+"""One cleaned log, and whether a signature whose literal occurs in it reports its failure there.
+
+The twin of this module is `site/assets/matching/hits.js`.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import cached_property
+
+import msgspec
+
+from kbtools.articles.model import Signature
+from kbtools.articles.signatures import pattern
+from kbtools.matching.cleaning import Log
+from kbtools.matching.index import IndexEntry
+from kbtools.matching.mentions import MARK, is_dealt_with, is_mention, is_piped, is_quiet
+from kbtools.matching.rules import (
+    CHARACTERS,
+    CODE,
+    ERROR,
+    FRAME,
+    LINE_BEGIN,
+    LINES,
+    LOCATION_LINE,
+    PREFIX,
+    WARNING,
+)
+
+_error, _warning, _code, _frame, _location_line = (
+    re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME, LOCATION_LINE)
+)
+
+
+class LineKind(IntEnum):
+    """What the line of a hit reads as; the smaller, the more the hit counts."""
+
+    ERROR = 0
+    OUTPUT = 1
+    WARNING = 2
+    """A warning, or an error that the program dealt with."""
+
+
+class NearText(IntEnum):
+    """Whether the `near` of a signature occurs in the log; the smaller, the more the hit counts."""
+
+    PRESENT = 0
+    NOT_REQUIRED = 1
+    """The signature has no `near`."""
+    ABSENT = 2
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A signature of an article that occurs in a log, and how much that counts."""
+
+    entry: IndexEntry
+    signature: Signature
+    offset: int
+    """Where its literal begins in the text of the log."""
+    kind: LineKind
+    near: NearText
+    is_cut: bool = False
+    """Whether the log has only the beginning of the literal."""
+
+    @property
+    def strength(self) -> tuple[object, ...]:
+        """Of the hits of one article the smallest is the best evidence for it."""
+        signature = self.signature
+        return signature.wraps, self.kind, self.near, signature.regex is None, self.offset
+
+
+class Examination:
+    """What is worked out once for a log, whichever signatures occur in it."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self._present: dict[str, bool] = {}
+
+    def hit(self, entry: IndexEntry, signature: Signature, offset: int) -> Hit | None:
+        """The hit of a signature, if the log reports its failure where its literal occurs.
+
+        `entry` is the signature's article. `offset` is where the literal begins in the text.
+        """
+        span = matched_span(signature, offset, self.log)
+        if span is None or is_code(self.log, offset) or self.is_only_mentioned(offset, span):
+            return None
+        return Hit(entry, signature, offset, line_kind(self.log, offset), self.near(signature))
+
+    def is_only_mentioned(self, offset: int, span: tuple[int, int]) -> bool:
+        """Whether a line has the text of a failure and reports none.
+
+        `offset` is a place in the line; `span` is the start and the end of the text that matched.
+        """
+        line, start = self.log.excerpt(offset), self.log.excerpt_start(offset)
+        before, after = line[: max(span[0] - start, 0)], line[max(span[1] - start, 0) :]
+        if is_mention(before + MARK + after):
+            return True
+        return is_quiet(self._prefix(offset), line) and not self.is_piped
+
+    @cached_property
+    def is_piped(self) -> bool:
+        """Whether the levels of this log carry no information."""
+        return is_piped(self.log.text, self._prefix)
+
+    def near(self, signature: Signature) -> NearText:
+        """Whether the `near` of a signature occurs anywhere in the log."""
+        if signature.near is None:
+            return NearText.NOT_REQUIRED
+        if signature.near not in self._present:
+            occurrence = pattern(signature.near).search(self.log.text)
+            self._present[signature.near] = occurrence is not None
+        return NearText.PRESENT if self._present[signature.near] else NearText.ABSENT
+
+    def _prefix(self, offset: int) -> str:
+        return self.log.prefix(self.log.line_index(offset))
+
+
+def matched_span(signature: Signature, offset: int, log: Log) -> tuple[int, int] | None:
+    """The start and the end of the text that a signature matches; None where its regex does not.
+
+    `offset` is where the literal of the signature begins in the text of the log.
+    """
+    end = offset + len(signature.literal)
+    if signature.regex is None:
+        return offset, end
+    around, start = log.around(offset, LINES, CHARACTERS)
+    match = pattern(signature.regex).search(around)
+    if match is None:
+        return None
+    first, last = start + match.start(), start + match.end()
+    return (first, max(last, end)) if first <= offset < last else (offset, end)
+
+
+def line_kind(log: Log, offset: int) -> LineKind:
+    """What a line reads as. Its prefix may say so, too: a level such as ERROR."""
+    line, index = log.excerpt(offset), log.line_index(offset)
+    if is_dealt_with(index, log.line):
+        return LineKind.WARNING
+    if _error.search(line) or _error.search(log.prefixed_line(index)[:PREFIX]):
+        return LineKind.ERROR
+    return LineKind.WARNING if _warning.search(line) else LineKind.OUTPUT
+
+
+def is_code(log: Log, offset: int) -> bool:
+    """Whether a line is source that a traceback shows.
+
+    The line below a frame is source, unless it stands further left: a frame of `python -c` shows
+    no source.
+    """
+    index = log.line_index(offset)
+    above = log.line(index - 1, LINE_BEGIN)
+    if _frame.search(above) and log.indent(index) >= log.indent(index - 1):
+        return True
+    if _location_line.search(above) and log.depth(index) > log.depth(index - 1):
+        return True
+    return bool(_code.search(log.excerpt(offset)))

@@ -1,0 +1,150 @@
+"""Hits, ranked → the matches that a diagnosis gives: whether they apply, and what to add.
+
+The twin of this module is `site/assets/matching/matches.js`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from kbtools.matching.cleaning import Log
+from kbtools.matching.hits import Hit, LineKind, NearText
+from kbtools.matching.index import IndexEntry
+from kbtools.matching.rules import TELLING
+from kbtools.toolchains.affected import MissingVersion, UndecidedVersion, is_affected
+from kbtools.toolchains.model import Toolchain
+
+Affectedness = Literal["affected", "not affected", "unknown"]
+
+
+class Match(msgspec.Struct, frozen=True):
+    """An article whose failure a log shows, and the evidence for that."""
+
+    id: str
+    title: str
+    summary: str
+    line: int
+    """Of the log, from 1."""
+    text: str
+    """That line."""
+    signature: str
+    """What matched: the regular expression, or the literal."""
+    affected: Affectedness
+    """On the versions that the log shows."""
+    reason: str
+    """Why it is affected, or not, or unknown."""
+    confident: bool
+    """Nothing speaks against it: good enough to answer with nobody looking."""
+    hints: tuple[str, ...] = ()
+    """What the reader can check or add, to be more certain of the answer."""
+    retired: bool = False
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """Whether an article's `affected` holds for the versions that a log shows, and why."""
+
+    affected: Affectedness
+    reason: str
+
+
+def claim_of(entry: IndexEntry, toolchain: Toolchain) -> Claim:
+    """Whether the reader's versions are affected, and why."""
+    if not entry.affected:
+        return Claim("affected", "it fails on every version")
+    conditions = " or ".join(
+        " and ".join(f"{name} {span}" for name, span in condition.items())
+        for condition in entry.affected
+    )
+    answer = is_affected(entry.affected, toolchain)
+    if isinstance(answer, MissingVersion):
+        return Claim("unknown", f"{conditions} is; the log shows no version of {answer.name}")
+    if isinstance(answer, UndecidedVersion):
+        return Claim("unknown", f"{conditions} is; {answer.reason}")
+    names = _names(entry)
+    if not answer and "gpus" in names:
+        return Claim("unknown", f"{conditions} is; a log does not show how many GPUs there are")
+    versions = ((name, toolchain.version(name)) for name in names)
+    listed = ", ".join(f"{name} {version}" for name, version in versions if version)
+    return Claim(
+        "affected" if answer else "not affected", f"{conditions} is; the log shows {listed}"
+    )
+
+
+def rank(hit: Hit, claim: Claim, log: Log) -> tuple[object, ...]:
+    """The key by which the hits of different articles are sorted, best first.
+
+    `claim` is that of the hit's article; `log` is the log in which the hit is. Of two hits on the
+    same line the one whose `near` occurs comes first.
+    """
+    return (
+        hit.signature.wraps,
+        claim.affected == "not affected",
+        hit.kind,
+        log.line_index(hit.offset),
+        hit.near,
+        hit.signature.regex is None,
+        -len(hit.signature.literal),
+        hit.entry.id,
+    )
+
+
+def match_of(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Match:
+    """The match of a hit.
+
+    `claim` is that of the hit's article; `ranked` are all hits in the log, best first.
+    """
+    entry, signature = hit.entry, hit.signature
+    doubts = tuple(_doubts(hit, claim, log, ranked))
+    is_telling = signature.regex is not None or len(signature.literal) >= TELLING
+    is_best_error = hit is ranked[0] and hit.kind is LineKind.ERROR
+    return Match(
+        id=entry.id,
+        title=entry.title,
+        summary=entry.summary,
+        line=log.line_number(hit.offset),
+        text=log.excerpt(hit.offset).strip(),
+        signature=signature.regex or signature.literal,
+        affected=claim.affected,
+        reason=claim.reason,
+        confident=is_best_error and is_telling and not doubts and not entry.retired,
+        hints=(*doubts, *_wishes(entry, claim)),
+        retired=entry.retired,
+    )
+
+
+def _doubts(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Iterator[str]:
+    """What speaks against a hit."""
+    if hit.is_cut:
+        yield "the line is cut: show all of it"
+    if hit.signature.wraps:
+        yield "other failures print this text, too: look for the first error above it"
+    if claim.affected == "not affected":
+        yield f"the versions in the log are not affected ({claim.reason})"
+    line = log.line_index(hit.offset)
+    rivals = [
+        rival.entry.id
+        for rival in ranked
+        if rival is not hit and log.line_index(rival.offset) == line and rival.near <= hit.near
+    ]
+    if rivals:
+        verb, owner = ("prints", "its") if len(rivals) == 1 else ("print", "their")
+        yield f"{' and '.join(rivals)} {verb} the same line: {owner} Symptom tells them apart"
+    elif hit.entry.confusable and hit.near is NearText.ABSENT:
+        rivals = list(hit.entry.confusable)
+        owner = "its" if len(rivals) == 1 else "their"
+        yield f"{' and '.join(rivals)} may print this, too: {owner} Symptom tells them apart"
+
+
+def _wishes(entry: IndexEntry, claim: Claim) -> Iterator[str]:
+    """What the log could show more of."""
+    if claim.affected == "unknown":
+        names = " and ".join(_names(entry))
+        yield f"add the version of {names} (the output of `pip list`, say)"
+
+
+def _names(entry: IndexEntry) -> list[str]:
+    """The names in an article's `affected`."""
+    return sorted({name for condition in entry.affected for name in condition})

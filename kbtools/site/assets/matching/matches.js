@@ -1,0 +1,88 @@
+// Hits, ranked → the matches that a diagnosis gives: the twin of kbtools/matching/matches.py.
+
+import { isAffected, versionOf } from "./affected.js";
+import { strip } from "./cleaning.js";
+import { LineKind, NearText } from "./hits.js";
+
+/** The names in an article's `affected`. */
+const names = (entry) =>
+  [...new Set((entry.affected || []).flatMap((condition) => Object.keys(condition)))].sort();
+
+/** Whether the reader's versions are affected, and why. */
+export function claimOf(entry, toolchain) {
+  const alternatives = entry.affected || [];
+  if (!alternatives.length) return { affected: "affected", reason: "it fails on every version" };
+  const conditions = alternatives
+    .map((condition) =>
+      Object.entries(condition).map(([name, span]) => `${name} ${span}`).join(" and "))
+    .join(" or ");
+  const claim = (affected, reason) => ({ affected, reason: `${conditions} is; ${reason}` });
+  const { answer, name, range, version, why } = isAffected(alternatives, toolchain);
+  if (answer === "missing") return claim("unknown", `the log shows no version of ${name}`);
+  if (answer === "undecided")
+    return claim("unknown", why === "invalid"
+      ? `${name} ${version} is not a version that compares`
+      : `${name} ${version} is a pre-release on the boundary of ${range}`);
+  if (!answer && names(entry).includes("gpus"))
+    return claim("unknown", "a log does not show how many GPUs there are");
+  const listed = names(entry)
+    .map((part) => [part, versionOf(toolchain, part)])
+    .filter(([, installed]) => installed !== null)
+    .map(([part, installed]) => `${part} ${installed}`)
+    .join(", ");
+  return claim(answer ? "affected" : "not affected", `the log shows ${listed}`);
+}
+
+/** The key by which the hits of different articles are sorted, best first. */
+export const rank = ({ entry, signature, kind, near, offset }, claim, log) => [
+  Boolean(signature.wraps), claim.affected === "not affected", kind, log.lineIndex(offset), near,
+  !signature.regex, -[...signature.literal].length, entry.id,
+];
+
+/** The match of a hit, as Python's `Match` is in JSON; `ranked` are all hits, best first. */
+export function matchOf(hit, claim, log, ranked, rules) {
+  const { entry, signature } = hit;
+  const doubts = [...doubtsOf(hit, claim, log, ranked)];
+  const isTelling = Boolean(signature.regex) || [...signature.literal].length >= rules.telling;
+  const isBestError = hit === ranked[0] && hit.kind === LineKind.ERROR;
+  const retired = Boolean(entry.retired);
+  return {
+    id: entry.id,
+    title: entry.title,
+    summary: entry.summary,
+    line: log.lineNumber(hit.offset),
+    text: log.lines.widen(strip(log.excerpt(hit.offset))),
+    signature: signature.regex || signature.literal,
+    affected: claim.affected,
+    reason: claim.reason,
+    confident: isBestError && isTelling && !doubts.length && !retired,
+    hints: [...doubts, ...wishes(entry, claim)],
+    retired,
+  };
+}
+
+/** What speaks against a hit. */
+function* doubtsOf(hit, claim, log, ranked) {
+  if (hit.isCut) yield "the line is cut: show all of it";
+  if (hit.signature.wraps)
+    yield "other failures print this text, too: look for the first error above it";
+  if (claim.affected === "not affected")
+    yield `the versions in the log are not affected (${claim.reason})`;
+  const line = log.lineIndex(hit.offset);
+  const rivals = ranked
+    .filter((rival) => rival !== hit && log.lineIndex(rival.offset) === line && rival.near <= hit.near)
+    .map((rival) => rival.entry.id);
+  const confusable = hit.entry.confusable || [];
+  const owner = (articles) => (articles.length === 1 ? "its" : "their");
+  if (rivals.length)
+    yield `${rivals.join(" and ")} ${rivals.length === 1 ? "prints" : "print"} the same line: ` +
+      `${owner(rivals)} Symptom tells them apart`;
+  else if (confusable.length && hit.near === NearText.ABSENT)
+    yield `${confusable.join(" and ")} may print this, too: ${owner(confusable)} Symptom tells them apart`;
+}
+
+/** What the log could show more of. */
+function* wishes(entry, claim) {
+  if (claim.affected === "unknown")
+    yield `add the version of ${names(entry).join(" and ")} (the output of \`pip list\`, say)`;
+}
