@@ -21,7 +21,7 @@ from kbtools.evidence.verdicts import Verdict, VerdictName, expect
 from kbtools.outcome import Outcome
 from kbtools.reports import github, junit, sarif
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.verifier import Result, Task, ToolchainRun
+from kbtools.verification.model import Result, Task, ToolchainRun
 
 HOSTILE = "::error::%0A ##[add-path]/x \\x1b[31m @everyone <b>`|` ]]>"
 ARTICLE = (

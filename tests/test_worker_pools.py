@@ -1,4 +1,4 @@
-"""Pools of workers on a Ray that a test plays: what each worker answers, and in which order."""
+"""Pools of workers on a Ray that a test imitates: each worker answers as the test says."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ from kbtools.outcome import Outcome
 from kbtools.running import Run
 from kbtools.running.executor import ZygoteFailed
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.machines import EngineRequest
-from kbtools.verification.ray import worker_pools
+from kbtools.verification.machines import EngineRequest, RunAnswer
+from kbtools.verification.ray import worker_pool, worker_pools
 from kbtools.verification.ray.worker import Order, Ready
 
-HERE = Toolchain("3.11.7", {})
+LOCAL = Toolchain("3.11.7", {})
 PASSED, LOST = Outcome("passed"), Outcome("lost", message="no room on the disk")
 EngineOn = Callable[["Played"], worker_pools.WorkerPools]
 RUN = Run("pass\n", "python", "kb/KB0001-a.md")
 
 
 class Played:
-    """As much of `ray` as crews use; each worker that is hired gives the next of the answers."""
+    """As much of `ray` as pools use; each worker that is started gives the next of the answers."""
 
     def __init__(self, *answers: Outcome | Exception, start: float = 0.0) -> None:
         self.answers, self.start = list(answers), start
         self.ended = False
-        self.asked_after_its_end: list[str] = []
+        self.calls_after_its_end: list[str] = []
         self.killed = 0
+        self.controls: list[bool] = []
 
     def __getattr__(self, name: str) -> Any:
         if self.ended:
-            self.asked_after_its_end.append(name)
+            self.calls_after_its_end.append(name)
         return getattr(self, f"_{name}")
 
     def _cluster_resources(self) -> dict[str, float]:
@@ -57,27 +58,31 @@ class Played:
     def _worker(self, *_: object) -> Any:
         since = time.monotonic()
         ready = SimpleNamespace(
-            value=Ready(HERE, "node", ()), there=lambda: time.monotonic() - since >= self.start
+            value=Ready(LOCAL, "node", ()), has_come=lambda: time.monotonic() - since >= self.start
         )
-        done = SimpleNamespace(there=lambda: True, value=None)
+        closed = SimpleNamespace(has_come=lambda: True, value=None)
         return SimpleNamespace(
             ready=SimpleNamespace(remote=lambda: ready),
-            run=SimpleNamespace(
-                remote=lambda _: SimpleNamespace(value=self.answers.pop(0), there=lambda: True)
-            ),
-            close=SimpleNamespace(remote=lambda: done),
+            run=SimpleNamespace(remote=self._run),
+            close=SimpleNamespace(remote=lambda: closed),
         )
 
-    def _wait(self, said: list[Any], timeout: float, **_: int) -> tuple[list[Any], list[Any]]:
-        until = time.monotonic() + timeout
-        while not all(one.there() for one in said) and time.monotonic() < until:
-            time.sleep(0.01)
-        return [one for one in said if one.there()], []
+    def _run(self, _: Run, control: bool) -> Any:
+        self.controls.append(control)
+        answer = self.answers.pop(0)
+        value = RunAnswer(answer) if isinstance(answer, Outcome) else answer
+        return SimpleNamespace(value=value, has_come=lambda: True)
 
-    def _get(self, said: Any) -> Any:
-        if isinstance(said.value, Exception):
-            raise said.value
-        return said.value
+    def _wait(self, futures: list[Any], timeout: float, **_: int) -> tuple[list[Any], list[Any]]:
+        until = time.monotonic() + timeout
+        while not all(future.has_come() for future in futures) and time.monotonic() < until:
+            time.sleep(0.01)
+        return [future for future in futures if future.has_come()], []
+
+    def _get(self, future: Any) -> Any:
+        if isinstance(future.value, Exception):
+            raise future.value
+        return future.value
 
     def _kill(self, _: object) -> None:
         self.killed += 1
@@ -88,7 +93,8 @@ def engine_on(base: Base, monkeypatch: pytest.MonkeyPatch) -> EngineOn:
     """An engine on the Ray that is played."""
 
     def on(played: Played) -> worker_pools.WorkerPools:
-        monkeypatch.setattr(worker_pools, "ray", played)
+        for module in (worker_pool, worker_pools):
+            monkeypatch.setattr(module, "ray", played)
         order = Order(config.find(base.root), None, "", None)
         return worker_pools.WorkerPools(order, EngineRequest(runs=1), {})
 
@@ -96,7 +102,7 @@ def engine_on(base: Base, monkeypatch: pytest.MonkeyPatch) -> EngineOn:
 
 
 def refusal() -> Exception:
-    """What Ray hands on when a worker's zygote does not start."""
+    """The error that Ray passes on when a worker's zygote does not start."""
     cause = ZygoteFailed("python: cannot be started")
     error: Exception = RayTaskError("run", "the traceback there", cause)
     return error
@@ -105,19 +111,23 @@ def refusal() -> Exception:
 @pytest.mark.parametrize(
     "first", [LOST, refusal(), WorkerCrashedError()], ids=["lost", "refused", "died"]
 )
-def test_another_worker_is_asked(engine_on: EngineOn, first: Outcome | Exception) -> None:
-    """A worker loses its run, has no zygote, or dies: what the next one says counts."""
+@pytest.mark.parametrize("control", [False, True], ids=["", "with a control"])
+def test_a_run_is_made_on_the_next_worker(
+    engine_on: EngineOn, first: Outcome | Exception, control: bool
+) -> None:
+    """A worker loses its run, has no zygote, or dies: the answer of the next one counts."""
     played = Played(first, PASSED)
     with engine_on(played) as engine:
-        answer = engine.run(RUN, 0, lambda _: None)
-    assert answer.outcome == PASSED
+        answer = engine.run(RUN, 0, lambda _: None, control=control)
+    assert (answer.outcome, answer.toolchain) == (PASSED, LOCAL)
+    assert played.controls == [control] * 2
     assert played.killed == 2, "the first at once, the second at the end"
 
 
 def test_what_every_worker_loses_is_lost(
     engine_on: EngineOn,
 ) -> None:
-    """After some workers it is given up, with what the last one said."""
+    """After some workers it is given up, with the message of the last one."""
     played = Played(*[LOST] * worker_pools.TRIES)
     with engine_on(played) as engine:
         answer = engine.run(RUN, 0, lambda _: None)
@@ -131,23 +141,23 @@ def test_what_every_worker_loses_is_lost(
 def test_two_refusals_are_the_toolchains_fault(
     engine_on: EngineOn,
 ) -> None:
-    """Two workers whose zygotes do not start: the toolchain cannot run, and that is said."""
+    """If the zygotes of two workers do not start, the toolchain is reported as unable to run."""
     played = Played(refusal(), refusal(), PASSED)
     with engine_on(played) as engine, pytest.raises(ZygoteFailed, match="cannot be started"):
         engine.run(RUN, 0, lambda _: None)
 
 
-def test_after_the_end_nobody_asks(engine_on: EngineOn) -> None:
-    """`close` waits for a thread that is hiring a worker: Ray would end the process for asking."""
+def test_nothing_is_asked_of_ray_after_the_end(engine_on: EngineOn) -> None:
+    """`close` waits for a thread that starts a worker: Ray ends a process that asks it later."""
     played = Played(PASSED, start=60.0)
     engine = engine_on(played)
-    asking = threading.Thread(target=engine.run, args=(RUN, 0, lambda _: None), daemon=True)
-    asking.start()
-    while not engine.pools() or not engine.pools()[0]._starting:
+    runner = threading.Thread(target=engine.run, args=(RUN, 0, lambda _: None), daemon=True)
+    runner.start()
+    while not engine.shared.pools or not engine.shared.pools[0].starting:
         time.sleep(0.01)
     engine.close()
     played.ended = True
-    asking.join(5)
-    time.sleep(0.7)  # longer than a hiring thread waits before it looks up
-    assert not asking.is_alive()
-    assert not played.asked_after_its_end
+    runner.join(5)
+    time.sleep(0.7)  # longer than a thread that starts a worker waits between two looks
+    assert not runner.is_alive()
+    assert not played.calls_after_its_end

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 @click.option("--package", required=True, help="The package whose versions are searched.")
 @click.option("--from", "first", metavar="VERSION", help="Oldest version. [default: all]")
 @click.option("--to", "last", metavar="VERSION", help="Newest version. [default: all]")
-@click.option("--like", metavar="TOOLCHAIN", help="Toolchain to exchange the package in.")
+@click.option("--like", metavar="TOOLCHAIN", help="Toolchain in which the package is replaced.")
 @click.option("--every", is_flag=True, help="Try every version, so that no flip is missed.")
 @click.option("--keep", is_flag=True, help="Keep the environments that are built on the way.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be built, and its size.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would be built and its size, and build nothing."
+)
 @click.pass_context
 def bisect(
     ctx: click.Context,
@@ -51,9 +53,9 @@ def bisect(
     readable, problems = readable_articles(base)
     path = selected_path(base, article.partition("/")[0])
     refuse_broken([p for p in problems if p.place.path == path])
-    one = next(a for a in readable if a.path == path)
-    snippet = bisection.chosen(one, article)
-    like = bisection.model(base.config, package, like)
+    selected = next(a for a in readable if a.path == path)
+    snippet = bisection.select_repro(selected, article)
+    like = bisection.base_toolchain(base.config, package, like)
     versions = bisection.between(package_index.releases(package, read_pip_settings()), first, last)
     size = declared.read_declarations(base.config)[like].size_gb
     steps = len(versions) if every else min(len(versions), 2 + math.ceil(math.log2(len(versions))))
@@ -68,46 +70,46 @@ def bisect(
             click.echo("  and then the middle of what lies between, until two neighbours are left")
         return
 
-    def tried(version: str) -> Step:
+    def attempt(version: str) -> Step:
         name = f"{like}@{package}=={version}"
         with progress(name, size) as tell:
-            step = bisection.attempt(base.config, one, snippet, name, keep=keep, tell=tell)
-        click.echo(shown(step))
+            step = bisection.attempt(base.config, selected, snippet, name, keep=keep, tell=tell)
+        click.echo(line_of(step))
         return step
 
-    result = bisection.search(versions, tried, every=every)
+    result = bisection.search(versions, attempt, every=every)
     sys.exit(conclude(result, package))
 
 
-def shown(step: Step) -> str:
+def line_of(step: Step) -> str:
     """A step on a line."""
     colours = {"fails": "red", "passes": "green", "neither": "yellow"}
-    mark = click.style(f"{step.saw:<8}", fg=colours[step.saw])
+    mark = click.style(f"{step.behaviour:<8}", fg=colours[step.behaviour])
     return f"{step.version:<10} {mark} {' '.join(step.reason.split())[:110]}"
 
 
-def conclude(found: BisectResult, package: str) -> int:
-    """Says what follows from a search; the exit code."""
-    if len(found.flips) > 1:
+def conclude(result: BisectResult, package: str) -> int:
+    """Prints what follows from a search; the exit code."""
+    if len(result.flips) > 1:
         click.echo("\nit flips more than once:")
-    for low, high in found.flips:
-        between = [s.version for s in found.steps if s.saw == "neither"]
-        missing = f" (said nothing: {', '.join(between)})" if between else ""
+    silent = [step.version for step in result.steps if step.behaviour == "neither"]
+    for low, high in result.flips:
+        missing = f" (said nothing: {', '.join(silent)})" if silent else ""
         words = {"fails": "failing", "passes": "passing"}
         click.echo(
-            f"\nlast {words[low.saw]}: {package} {low.version}; "
-            f"first {words[high.saw]}: {package} {high.version}{missing}"
+            f"\nlast {words[low.behaviour]}: {package} {low.version}; "
+            f"first {words[high.behaviour]}: {package} {high.version}{missing}"
         )
-    if found.untried:
-        listed = ", ".join(found.untried)
+    if result.untried:
+        listed = ", ".join(result.untried)
         click.echo(f"not tried, and taken to be like their neighbours: {listed}")
-    if not found.flips:
+    if not result.flips:
         click.echo("\nno flip: both ends do the same, or one of them says nothing")
-    wrong = [step.version for step in found.steps if step.agrees is False]
-    if wrong:
-        click.echo(f"the article's range does NOT agree on {package} {', '.join(wrong)}")
+    contradicted = [step.version for step in result.steps if step.agrees is False]
+    if contradicted:
+        click.echo(f"the article's range does NOT agree on {package} {', '.join(contradicted)}")
         return 1
-    if found.flips:
+    if result.flips:
         click.echo("the article's range agrees with all that was seen")
         return 0
     return 3

@@ -116,6 +116,15 @@ def _lacking(snippet: Snippet, toolchain: Toolchain, name: str | None) -> str:
     return ""
 
 
+def verdict_without_run(expected: Expectation) -> Verdict | None:
+    """The verdict on a snippet that is not run on a toolchain; None where a run decides."""
+    if expected.what == "skip":
+        return Verdict(VerdictName.SKIPPED, expected.reason)
+    if expected.what == "unknown":
+        return Verdict(VerdictName.UNKNOWN, expected.reason)
+    return None
+
+
 def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Outcome) -> Verdict:
     """The verdict on a run of a snippet.
 
@@ -125,10 +134,8 @@ def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Ou
         expected: What the article's claims imply on the toolchain of the run.
         outcome: What the run did. It is ignored if the claims imply that there is no run.
     """
-    if expected.what == "skip":
-        return Verdict(VerdictName.SKIPPED, expected.reason)
-    if expected.what == "unknown":
-        return Verdict(VerdictName.UNKNOWN, expected.reason)
+    if verdict := verdict_without_run(expected):
+        return verdict
     if outcome.status == "lost":
         return Verdict(VerdictName.INCONCLUSIVE, outcome.message)
     may_fail = snippet.role in (Role.REPRO, Role.DEADEND)

@@ -7,6 +7,7 @@ does nothing and imports nothing of kbtools. `--diagnose` adds articles to the r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,8 @@ import pytest
 if TYPE_CHECKING:
     from kbtools.config import Config
     from kbtools.toolchains.model import Toolchain
-    from kbtools.verification.verifier import Result, Task, Verifier
+    from kbtools.verification.model import Result, Task
+    from kbtools.verification.verifier import Verifier
 
 
 class RedVerdict(Exception):
@@ -31,6 +33,7 @@ class Verifiers:
     """A verifier for each knowledge base of the session, made once its snippets are known."""
 
     def __init__(self) -> None:
+        self._stack = ExitStack()
         self._verifiers: dict[Path, Verifier] = {}
         self._toolchains: dict[Path, Toolchain] = {}
 
@@ -55,18 +58,17 @@ class Verifiers:
     def _start(self, config: Config, tasks: list[Task]) -> Verifier:
         from kbtools.toolchains import environments
         from kbtools.verification.machines import ThisMachine
-        from kbtools.verification.verifier import RunOptions, Verifier
+        from kbtools.verification.model import RunOptions
+        from kbtools.verification.verifier import Verifier
 
         environment = environments.find_environment(config, None)
         engine = partial(ThisMachine(config).engine, environment)
         verifier = Verifier(config, tasks, RunOptions(rerun_remembered=True), engine)
-        verifier.engine.__enter__()  # `close` is its exit, when the session ends
-        return verifier
+        return self._stack.enter_context(verifier)
 
     def close(self) -> None:
-        """Ends the engine of every verifier."""
-        for verifier in self._verifiers.values():
-            verifier.engine.close()
+        """Ends every process of every verifier."""
+        self._stack.close()
 
 
 VERIFIERS = pytest.StashKey[Verifiers]()
@@ -115,7 +117,7 @@ class ArticleFile(pytest.File):
         from kbtools.articles.model import Role
         from kbtools.checks.base import load_base, readable_articles
         from kbtools.reports import text
-        from kbtools.verification.verifier import plan
+        from kbtools.verification.model import plan
 
         knowledge_base = config.find(self.path.parent)
         articles, problems = readable_articles(load_base(knowledge_base, [self.path]))

@@ -12,7 +12,7 @@ from kbtools.articles.translations import OutdatedTranslation
 from kbtools.config import Config
 from kbtools.evidence.verdicts import GREEN, RED
 from kbtools.reports.places import failing_line
-from kbtools.verification.verifier import Result, ToolchainRun
+from kbtools.verification.model import Result, ToolchainRun
 
 SUMMARY_LIMIT = 1 << 20
 """Bytes that GitHub takes of a step's summary; of a longer one it shows nothing."""

@@ -9,7 +9,7 @@ from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, Skipped, TestCa
 
 from kbtools.reports import text
 from kbtools.reports.places import failing_line
-from kbtools.verification.verifier import Result, ToolchainRun
+from kbtools.verification.model import Result, ToolchainRun
 
 
 class PlacedCase(TestCase):  # type: ignore[misc]

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kbtools.verification.verifier import Result, ToolchainRun
+from kbtools.verification.model import Result, ToolchainRun
 
 SCHEMA = 1
 

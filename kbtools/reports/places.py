@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kbtools.config import Config
-from kbtools.verification.verifier import Result
+from kbtools.verification.model import Result
 
 
 def failing_line(result: Result) -> int:

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from kbtools.verification.verifier import Result, Task
+from kbtools.verification.model import Result, Task
 
 
 class Progress:

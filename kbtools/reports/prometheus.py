@@ -14,7 +14,7 @@ from kbtools.articles.model import Article
 from kbtools.config import Config
 from kbtools.evidence.state import observations, state_from
 from kbtools.evidence.verdicts import VerdictName
-from kbtools.verification.verifier import ToolchainRun
+from kbtools.verification.model import ToolchainRun
 
 STATES = ("contradicted", "reproduced", "resolved", "holds", "not run", "retired")
 """Every state of an article; a state without articles is exported as 0, not left out."""

@@ -14,7 +14,7 @@ from kbtools.articles.model import Problem
 from kbtools.checks.rules import RULES
 from kbtools.evidence.verdicts import RED, VerdictName
 from kbtools.reports.places import failing_line
-from kbtools.verification.verifier import Result, ToolchainRun
+from kbtools.verification.model import Result, ToolchainRun
 
 THIS_INTERPRETER = "this-interpreter"
 """Stands for the name of a toolchain that has none."""

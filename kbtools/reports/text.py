@@ -11,7 +11,7 @@ from kbtools.articles.model import Place, Problem, Snippet
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.evidence.verdicts import GREEN, RED, documented_failure
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.verifier import Result, ToolchainRun
+from kbtools.verification.model import Result, ToolchainRun
 
 COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
 MARKS = {"green": "✓", "red": "✗", "grey": "·"}

@@ -23,29 +23,26 @@ assert cuda.cuCtxSynchronize() == 0
 CUDA = "__global__ void kernel(int *x) { x[threadIdx.x] = 1; }\n"
 
 
-def control_for(language: str, requires: str, gpus: tuple[int, ...]) -> Run:
-    """A known-good program that needs what a snippet needs.
-
-    language, requires: the snippet's, as its fence says; gpus: indices of those that it had.
-    """
-    if gpus:
+def control_for(run: Run) -> Run:
+    """A known-good program that needs what a run needed, on the first of the run's GPUs."""
+    if run.gpus:
+        gpus = run.gpus[:1]
         return Run(source=GPU, language="python", display_path="control", gpus=gpus, spawn=True)
-    if language == "cuda" or requires == "nvcc":
+    if run.language == "cuda" or run.compile_only:
         return Run(
             source=CUDA, language="cuda", display_path="control", suffix=".cu", compile_only=True
         )
-    if language == "bash":
+    if run.language == "bash":
         return Run(source="true\n", language="bash", display_path="control", suffix=".sh")
     return Run(source=PYTHON, language="python", display_path="control", spawn=True)
 
 
-def health_problem(executor: Executor, language: str, requires: str, gpus: tuple[int, ...]) -> str:
+def health_problem(executor: Executor, run: Run) -> str:
     """Why a red verdict may be the fault of this machine; empty if it is well.
 
-    A known-good control is run that needs what the snippet needed: its language, what its fence
-    `requires`, and these GPUs.
+    A known-good control is run that needs what the run needed.
     """
     if shutil.disk_usage(executor.folder).free < 64 << 20:
         return "its disk is full"
-    outcome = executor.run(control_for(language, requires, gpus))
+    outcome = executor.run(control_for(run))
     return "" if outcome.status == "passed" else f"a known-good control failed: {outcome.ended}"

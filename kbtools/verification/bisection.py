@@ -16,83 +16,110 @@ from kbtools.evidence.verdicts import expect, fails_as_documented
 from kbtools.toolchains import declared, environments, sync
 from kbtools.toolchains.uv import ProgressCallback
 from kbtools.verification.machines import ThisMachine
-from kbtools.verification.verifier import RunOptions, Task, Verifier
+from kbtools.verification.model import RunOptions, Task
+from kbtools.verification.verifier import Verifier
 
-Saw = Literal["fails", "passes", "neither"]
+Behaviour = Literal["fails", "passes", "neither"]
 """What a repro did: its documented failure, a run to its end, or something that says nothing."""
+
+
+class SearchRangeError(KbtoolsError):
+    """There are fewer than two versions to search between."""
+
+
+class BaseToolchainError(KbtoolsError):
+    """No declared toolchain has the package whose versions are searched."""
+
+
+class UnknownReproError(KbtoolsError):
+    """An article has no such repro to search with."""
 
 
 class Step(msgspec.Struct, frozen=True):
     """One version that was tried."""
 
     version: str
-    saw: Saw
+    behaviour: Behaviour
     reason: str
     agrees: bool | None
-    """Whether the article's claims expect it; None where nothing was seen."""
+    """Whether the article's claims expect it; None where the repro showed nothing."""
 
 
 class BisectResult(msgspec.Struct, frozen=True):
-    """What a search found. The steps are in the order of their versions."""
+    """What a search came to. The steps are in the order of their versions."""
 
     steps: tuple[Step, ...]
     untried: tuple[str, ...]
+    """The versions that were passed over."""
 
     @property
     def flips(self) -> tuple[tuple[Step, Step], ...]:
         """The neighbours, of those that say something, between which the repro flips."""
-        telling = [step for step in self.steps if step.saw != "neither"]
-        return tuple((low, high) for low, high in pairwise(telling) if low.saw != high.saw)
+        steps = [step for step in self.steps if step.behaviour != "neither"]
+        return tuple(
+            (low, high) for low, high in pairwise(steps) if low.behaviour != high.behaviour
+        )
 
 
 def between(versions: Iterable[str], first: str | None, last: str | None) -> tuple[str, ...]:
     """The versions from `first` to `last`, both included.
 
+    Args:
+        versions: From old to new.
+        first: The oldest to keep; None: keep from the start.
+        last: The newest to keep; None: keep to the end.
+
     Raises:
-        KbtoolsError: fewer than two are left.
+        SearchRangeError: fewer than two are left.
     """
-    chosen = tuple(
-        one
-        for one in versions
-        if (first is None or Version(one) >= Version(first))
-        and (last is None or Version(one) <= Version(last))
+    selected = tuple(
+        version
+        for version in versions
+        if (first is None or Version(version) >= Version(first))
+        and (last is None or Version(version) <= Version(last))
     )
-    if len(chosen) < 2:
-        raise KbtoolsError(f"nothing to search between: {', '.join(chosen) or 'no version'}")
-    return chosen
+    if len(selected) < 2:
+        listed = ", ".join(selected) or "no version"
+        raise SearchRangeError(f"a search needs two versions, and the range has {listed}")
+    return selected
 
 
 def search(
     versions: Sequence[str], attempt: Callable[[str], Step], *, every: bool = False
 ) -> BisectResult:
-    """Tries both ends, then halves what lies between them; `every` tries every version.
+    """Tries both ends, then halves the versions between them.
 
     A version that says nothing (it cannot be built, or fails in another way) is passed over for
-    its nearest neighbour. That the repro flips once is not assumed: each flip among the versions
-    that were tried is in what is returned, and so are the versions that were not.
+    its nearest neighbour. That the repro flips once is not assumed: the result has each flip among
+    the versions that were tried, and the versions that were not.
+
+    Args:
+        versions: From old to new, at least two.
+        attempt: Runs the repro on a version.
+        every: Try every version instead.
     """
     steps: dict[str, Step] = {}
 
-    def saw(version: str) -> Saw:
+    def behaviour(version: str) -> Behaviour:
         if version not in steps:
             steps[version] = attempt(version)
-        return steps[version].saw
+        return steps[version].behaviour
 
     low, high = 0, len(versions) - 1
-    ends = saw(versions[low]), saw(versions[high])
+    ends = behaviour(versions[low]), behaviour(versions[high])
     if every:
         for version in versions:
-            saw(version)
+            behaviour(version)
     elif "neither" not in ends and ends[0] != ends[1]:
         while (middle := _middle(versions, low, high, steps)) is not None:
-            found = saw(versions[middle])
-            if found == ends[0]:
+            in_the_middle = behaviour(versions[middle])
+            if in_the_middle == ends[0]:
                 low = middle
-            elif found == ends[1]:
+            elif in_the_middle == ends[1]:
                 high = middle
     return BisectResult(
         tuple(sorted(steps.values(), key=lambda step: Version(step.version))),
-        tuple(one for one in versions if one not in steps),
+        tuple(version for version in versions if version not in steps),
     )
 
 
@@ -105,34 +132,47 @@ def _middle(versions: Sequence[str], low: int, high: int, steps: dict[str, Step]
 # The attempt at a version: its environment, the run, what it did.
 
 
-def model(config: Config, package: str, like: str | None) -> str:
-    """The declared toolchain to derive others from: `like`, or the smallest with that package.
+def base_toolchain(config: Config, package: str, like: str | None) -> str:
+    """The declared toolchain to derive others from: `like`, or the smallest with the package.
+
+    Args:
+        config: Of the knowledge base.
+        package: Whose versions are searched.
+        like: The name of a declared toolchain, or None.
 
     Raises:
-        KbtoolsError: there is none.
+        BaseToolchainError: there is none.
+        DeclarationError: `toolchains.toml` cannot be read.
     """
-    tables = declared.read_declarations(config)
-    able = [name for name, one in tables.items() if package in declared.pinned_packages(one)]
-    if like is not None and like not in able:
-        raise KbtoolsError(f"no toolchain `{like}` that pins {package}; there are: {able}")
-    if not able:
-        raise KbtoolsError(f"no toolchain in {declared.FILE} has a package `{package}`")
-    return like or min(able, key=lambda name: tables[name].size_gb)
+    declarations = declared.read_declarations(config)
+    names = [
+        name
+        for name, declaration in declarations.items()
+        if package in declared.pinned_packages(declaration)
+    ]
+    if like is not None and like not in names:
+        listed = ", ".join(names) or "none"
+        raise BaseToolchainError(f"no toolchain `{like}` that pins {package}; these do: {listed}")
+    if not names:
+        raise BaseToolchainError(f"no toolchain in {declared.FILE} has a package `{package}`")
+    return like or min(names, key=lambda name: declarations[name].size_gb)
 
 
-def chosen(article: Article, word: str) -> Snippet:
-    """The snippet to bisect with: the one that a word like `KB0002/r1` names, or the first repro.
+def select_repro(article: Article, word: str) -> Snippet:
+    """The snippet to search with: the repro that a word like `KB0002/r1` names, or the first one.
 
     Raises:
-        KbtoolsError: there is no such repro.
+        UnknownReproError: there is no such repro.
     """
-    wanted = word.partition("/")[2]
-    repros = [one for one in article.snippets if one.role is Role.REPRO and not one.gpus]
-    found = [one for one in repros if one.id == wanted or not wanted]
-    if not found:
-        there = ", ".join(one.name for one in repros) or "none"
-        raise KbtoolsError(f"no repro `{word}` that needs no GPU; there are: {there}")
-    return found[0]
+    name = word.partition("/")[2]
+    repros = [
+        snippet for snippet in article.snippets if snippet.role is Role.REPRO and not snippet.gpus
+    ]
+    for repro in repros:
+        if name in ("", repro.id):
+            return repro
+    listed = ", ".join(repro.name for repro in repros) or "none"
+    raise UnknownReproError(f"no repro `{word}` that needs no GPU; the article has {listed}")
 
 
 def attempt(
@@ -144,27 +184,38 @@ def attempt(
     keep: bool,
     tell: ProgressCallback,
 ) -> Step:
-    """Builds the toolchain of that name, runs the snippet there, records what it did."""
+    """Builds a toolchain, runs a snippet on it and records what it did.
+
+    Args:
+        config: Of the knowledge base.
+        article: Whose claim is tried.
+        snippet: The repro.
+        name: The toolchain, as in `triton-3.9@triton==2.3.1`.
+        keep: Whether the environment stays; one that was built before stays in any case.
+        tell: Called with the progress of the build.
+    """
     version = name.rpartition("==")[2]
-    was_there = (environments.environments_folder(config) / name).exists()
+    folder = environments.environments_folder(config)
+    was_built = (folder / name).exists()
     try:
         sync.sync(config, name, tell)
-        where = environments.find_environment(config, name)
-        toolchain = environments.toolchain_of(where)
-        expected = expect(snippet, toolchain, name)
-        task = Task(article, snippet, toolchain, expected)
-        options = RunOptions(jobs=1, record=True)
-        engine = partial(ThisMachine(config).engine, where)
-        [result] = Verifier(config, [task], options, engine).verify()
-    except KbtoolsError as error:
+        environment = environments.find_environment(config, name)
+        toolchain = environments.toolchain_of(environment)
+        task = Task(article, snippet, toolchain, expect(snippet, toolchain, name))
+        engine = partial(ThisMachine(config).engine, environment)
+        with Verifier(config, [task], RunOptions(jobs=1, record=True), engine) as verifier:
+            result = verifier.verify_snippet(task, lambda *_: None)
+    except (
+        KbtoolsError
+    ) as error:  # whatever keeps a version from being tried, the next one may work
         return Step(version, "neither", str(error).splitlines()[0], None)
     finally:
-        if not (keep or was_there):
-            sync.prune(environments.environments_folder(config), name)
+        if not (keep or was_built):
+            sync.prune(folder, name)
     if result.outcome is None or result.verdict.name == "inconclusive":
         return Step(version, "neither", result.verdict.reason, None)
     agrees = result.verdict.colour == "green"
     if result.outcome.status == "passed":
         return Step(version, "passes", result.verdict.reason, agrees)
-    documented = fails_as_documented(article, snippet, result.outcome)
-    return Step(version, "fails" if documented else "neither", result.verdict.reason, agrees)
+    is_documented = fails_as_documented(article, snippet, result.outcome)
+    return Step(version, "fails" if is_documented else "neither", result.verdict.reason, agrees)

@@ -1,7 +1,7 @@
-"""What runs snippets: the seam between `verifying`, which judges, and the machines that run.
+"""What runs snippets: the interface between the verifier, which judges, and the machines that run.
 
-A *pool* knows which toolchains there are on the machines it stands for, and gives an *engine* for
-one of them. The pool in this module is this machine; `kbtools.verification.ray` has another.
+A *machine pool* lists the toolchains of its machines and creates an *engine* for one of them. The
+pool in this module is the local machine; `kbtools.verification.ray` has a cluster.
 """
 
 from __future__ import annotations
@@ -17,30 +17,27 @@ from kbtools.outcome import Outcome
 from kbtools.running import Executor, Run, Slots
 from kbtools.running.controls import health_problem
 from kbtools.running.executor import Sandbox
+from kbtools.running.kept import KeepError
 from kbtools.toolchains import environments
 from kbtools.toolchains.environments import Environment
 from kbtools.toolchains.model import Toolchain
 
 OnStart = Callable[[tuple[int, ...]], None]
-"""Told when a run begins, with the indices of its GPUs."""
+"""Called when a run begins, with the indices of its GPUs."""
 
 
 class RunAnswer(msgspec.Struct, frozen=True):
-    """What a run did, and where."""
+    """What a run did, and what its machine says of itself."""
 
     outcome: Outcome
     toolchain: Toolchain | None = None
     """Of the machine that ran it; None: the one that was planned for."""
-    worker: object = None
-    """The engine's own note of where that was."""
-
-
-class MachineLost(Exception):
-    """The machine that gave an answer can no longer be asked anything."""
+    health_problem: str = ""
+    """Why that machine is unwell, if a control was asked for; empty if it is well."""
 
 
 class EngineRequest(msgspec.Struct, frozen=True):
-    """What an engine is asked for."""
+    """What an engine is created for."""
 
     runs: int
     """How many snippets, at most."""
@@ -49,6 +46,7 @@ class EngineRequest(msgspec.Struct, frozen=True):
     jobs: int | None = None
     """How many at once; None: as many as there is room for."""
     preload: tuple[str, ...] = ()
+    """Modules that a zygote imports before it forks."""
     sandbox: Sandbox = "where allowed"
 
 
@@ -69,17 +67,29 @@ class Engine(Protocol):
     def close(self) -> None:
         """Ends every run, each of which is then `lost`, and every process; may be called twice."""
 
-    def run(self, run: Run, gpus: int, started: OnStart, *, alone: bool = False) -> RunAnswer:
-        """Runs one snippet on so many GPUs; waits for them, and for its end.
+    def run(
+        self, run: Run, gpus: int, on_start: OnStart, *, alone: bool = False, control: bool = False
+    ) -> RunAnswer:
+        """Runs one snippet; waits for its GPUs, and for its end.
 
-        One GPU may be shared with other snippets, unless this one is to be alone.
-        """
+        A run that is *lost* has shown nothing and is made again, in two places. `Executor.run`
+        makes it once more when the zygote or its keeper died, as when the kernel kills it for
+        memory. An engine with several machines makes it on another one when a worker or its machine
+        died, or when the executor there lost it twice. The verifier repeats a run for another
+        reason: a claim is contradicted only if an interpreter of its own contradicts it, too.
 
-    def health_problem(self, language: str, requires: str, gpus: int, answer: RunAnswer) -> str:
-        """Why the machine that gave an answer is unwell; empty when it is not.
+        Args:
+            run: What is run; its `gpus` are chosen here.
+            gpus: How many GPUs it gets.
+            on_start: Called when the run begins, and again for each time it is made again.
+            alone: Whether no other snippet may share its GPU meanwhile.
+            control: Whether a known-good program of its kind is run after it, in the same place.
+
+        Returns:
+            The outcome; where `control` is set, also whether the machine is well.
 
         Raises:
-            MachineLost: it cannot be asked, so that its answer is worth nothing.
+            ZygoteFailed: the toolchain's interpreter cannot be started.
         """
 
 
@@ -96,13 +106,13 @@ class MachinePool(Protocol):
     ) -> None: ...
 
     def toolchains(self, selection: str | None) -> tuple[Sequence[Environment], Sequence[str]]:
-        """The environments that `--toolchain` names, and the declared ones that are not there."""
+        """The environments that `--toolchain` names, and the declared ones that are missing."""
 
     def describe(self, environment: Environment) -> Toolchain:
         """What an environment holds."""
 
     def engine(self, environment: Environment, request: EngineRequest) -> Engine:
-        """Something that runs snippets on an environment."""
+        """Creates an engine that runs snippets on an environment."""
 
 
 class LocalEngine:
@@ -131,20 +141,19 @@ class LocalEngine:
         """Ends every run, and the zygote."""
         self.executor.close()
 
-    def run(self, run: Run, gpus: int, started: OnStart, *, alone: bool = False) -> RunAnswer:
+    def run(
+        self, run: Run, gpus: int, on_start: OnStart, *, alone: bool = False, control: bool = False
+    ) -> RunAnswer:
         """Runs one snippet, once there are slots for it."""
         with self.slots.take(gpus, alone=alone) as chosen:
-            started(chosen)
-            return RunAnswer(self.executor.run(msgspec.structs.replace(run, gpus=chosen)))
-
-    def health_problem(self, language: str, requires: str, gpus: int, answer: RunAnswer) -> str:
-        """Why this machine is unwell."""
-        with self.slots.take(min(gpus, 1)) as chosen:
-            return health_problem(self.executor, language, requires, chosen)
+            on_start(chosen)
+            return run_here(
+                self.executor, msgspec.structs.replace(run, gpus=chosen), control=control
+            )
 
 
 class ThisMachine:
-    """The pool under our feet: this machine, and the toolchains that are built on it."""
+    """The pool of one machine, the local one, and the toolchains that are built on it."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -164,5 +173,22 @@ class ThisMachine:
         return environments.toolchain_of(environment)
 
     def engine(self, environment: Environment, request: EngineRequest) -> Engine:
-        """An executor."""
+        """Creates an executor of the environment's interpreter."""
         return LocalEngine(self.config, environment.python, request)
+
+
+def run_here(executor: Executor, run: Run, *, control: bool) -> RunAnswer:
+    """Runs a snippet with an executor of this machine, on the GPUs that the run names.
+
+    Args:
+        executor: Of the toolchain.
+        run: What is run.
+        control: Whether a known-good program is run after it.
+    """
+    try:
+        outcome = executor.run(run)
+    except KeepError as error:  # one folder that cannot be written ends no other run
+        outcome = Outcome("lost", message=str(error))
+    if not control or outcome.status == "lost":
+        return RunAnswer(outcome)
+    return RunAnswer(outcome, health_problem=health_problem(executor, run))

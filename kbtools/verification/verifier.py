@@ -1,4 +1,4 @@
-"""Plan, run, judge, record: the life of a snippet on one page."""
+"""Runs, judges and records the snippets of one toolchain."""
 
 from __future__ import annotations
 
@@ -8,130 +8,34 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import msgspec
 
 from kbtools import __version__
-from kbtools.articles.model import SUFFIX, Article, Role, Snippet
-from kbtools.config import Config, KbtoolsError
+from kbtools.articles.model import SUFFIX, Snippet
+from kbtools.config import Config
 from kbtools.evidence import store
-from kbtools.evidence.store import Row
-from kbtools.evidence.verdicts import Expectation, Verdict, VerdictName, expect, judge
+from kbtools.evidence.store import EvidenceError, Row
+from kbtools.evidence.verdicts import Verdict, VerdictName, judge, verdict_without_run
 from kbtools.outcome import Outcome
 from kbtools.running import Run
-from kbtools.running.executor import REPRO, Sandbox
-from kbtools.toolchains.model import Toolchain
-from kbtools.verification.machines import Engine, EngineRequest, MachineLost, RunAnswer
-
-OnTaskStart = Callable[["Task", tuple[int, ...]], None]
-"""Called when the run of a task begins, with the indices of its GPUs."""
-
-MACHINES = 4
-"""How many may die, each before it could say if it is well, until a red answer is given up."""
-
-
-class Task(msgspec.Struct, frozen=True):
-    """A snippet to be verified on a toolchain, and what the article's claims imply there."""
-
-    article: Article
-    snippet: Snippet
-    toolchain: Toolchain
-    expected: Expectation
-    name: str | None = None
-    """Of the toolchain, where it has one."""
-
-    def on(self, toolchain: Toolchain | None) -> Task:
-        """The same snippet on the toolchain that it was run on, where that is another."""
-        if toolchain is None or toolchain == self.toolchain:
-            return self
-        expected = expect(self.snippet, toolchain, self.name)
-        return msgspec.structs.replace(self, toolchain=toolchain, expected=expected)
-
-
-class Result(msgspec.Struct, frozen=True):
-    """What came of a task."""
-
-    task: Task
-    verdict: Verdict
-    outcome: Outcome | None = None
-    """None where nothing was run."""
-    remembered: bool = False
-    """Whether the outcome is that of an earlier run on this machine."""
-    trouble: str = ""
-    """Why the outcome could not be written down."""
-
-
-class ToolchainRun(msgspec.Struct, frozen=True):
-    """What came of all tasks on one toolchain."""
-
-    name: str | None
-    """Its name in `toolchains.toml`, where it has one."""
-    toolchain: Toolchain
-    results: tuple[Result, ...]
-    seconds: float
-    """Wall time."""
-    headline: tuple[str, ...] = ()
-    """The distributions by which the toolchain is named."""
-
-    @property
-    def brief(self) -> str:
-        """The toolchain in a few words."""
-        return self.toolchain.brief(self.headline)
-
-    @property
-    def software(self) -> str:
-        """The toolchain on a line, without its GPU."""
-        return self.toolchain.software(self.headline)
-
-    @property
-    def label(self) -> str:
-        """The toolchain on a line."""
-        return self.toolchain.label(self.headline)
-
-    @property
-    def colours(self) -> set[str]:
-        """The colours of the verdicts."""
-        return {result.verdict.colour for result in self.results}
-
-    @property
-    def unsandboxed(self) -> str:
-        """What of the sandbox its snippets ran without, and why; empty where they had all of it."""
-        ran = [one.outcome for one in self.results if one.outcome and not one.remembered]
-        return "; ".join(sorted({outcome.unsandboxed for outcome in ran} - {""}))
-
-
-class RunOptions(msgspec.Struct, frozen=True):
-    """How a run is made."""
-
-    jobs: int | None = 2
-    """Snippets at once; None: as many as there is room for."""
-    rerun_remembered: bool = False
-    """Run what is remembered, too."""
-    record: bool = False
-    """Write evidence, not only what this machine remembers."""
-    spawn: bool = False
-    """`--isolation spawn`: an interpreter for every snippet."""
-    timeout: float | None = None
-    """Seconds, instead of what configuration and fence say."""
-    fail_fast: bool = False
-    sandbox: Sandbox = "where allowed"
-
-
-def plan(
-    articles: Iterable[Article], toolchain: Toolchain, name: str | None, roles: Iterable[Role]
-) -> tuple[Task, ...]:
-    """Every snippet of these roles, with what is expected of it on the toolchain."""
-    wanted = set(roles)
-    return tuple(
-        Task(article, snippet, toolchain, expect(snippet, toolchain, name), name)
-        for article in articles
-        for snippet in article.snippets
-        if snippet.role in wanted and not article.matter.retired
-    )
+from kbtools.running.executor import REPRO
+from kbtools.verification.machines import Engine, EngineRequest, RunAnswer
+from kbtools.verification.model import OnTaskStart, Result, RunOptions, Task
 
 
 class Verifier:
-    """Where the snippets of one toolchain are run; leaving it ends every process."""
+    """Runs and judges the snippets of one toolchain.
+
+    Use it as a context manager: leaving it ends every process.
+
+        with Verifier(config, tasks, RunOptions(), engine) as verifier:
+            for result in verifier.verify():
+                print(result.verdict.name)
+    """
 
     def __init__(
         self,
@@ -140,6 +44,14 @@ class Verifier:
         options: RunOptions,
         engine: Callable[[EngineRequest], Engine],
     ) -> None:
+        """Creates the engine, and starts nothing.
+
+        Args:
+            config: Of the knowledge base.
+            tasks: What is to be verified, all on one toolchain.
+            options: How.
+            engine: Creates what runs them.
+        """
         self.config, self.options = config, options
         self.tasks = tuple(tasks)
         request = EngineRequest(
@@ -152,13 +64,25 @@ class Verifier:
         self.engine = engine(request)
         self.helper = hashlib.sha256(REPRO.read_bytes()).hexdigest() if REPRO.exists() else ""
 
-    def verify(self, started: OnTaskStart = lambda *_: None) -> Iterator[Result]:
+    def __enter__(self) -> Self:
+        self.engine.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.engine.__exit__(kind, error, trace)
+
+    def verify(self, on_start: OnTaskStart = lambda *_: None) -> Iterator[Result]:
         """Verifies every task, several at a time; yields each result as it comes.
 
         What finished before the caller stops asking (or presses Ctrl-C) is remembered and recorded.
         """
-        with self.engine, ThreadPoolExecutor(self.engine.jobs) as pool:
-            futures = [pool.submit(self.verify_snippet, task, started) for task in self.tasks]
+        with ThreadPoolExecutor(self.engine.jobs) as pool:
+            futures = [pool.submit(self.verify_snippet, task, on_start) for task in self.tasks]
             try:
                 for future in as_completed(futures):
                     result = future.result()
@@ -167,51 +91,41 @@ class Verifier:
                         return
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
-                self.engine.close()
+                self.engine.close()  # the threads wait for runs: end those first
 
-    def verify_snippet(self, task: Task, started: OnTaskStart) -> Result:
-        """The life of one snippet, from its claim to its verdict."""
-        if task.expected.what in ("skip", "unknown"):
-            return Result(task, judge(task.article, task.snippet, task.expected, Outcome("lost")))
+    def verify_snippet(self, task: Task, on_start: OnTaskStart) -> Result:
+        """Verifies one snippet, from its claim to its verdict.
+
+        Args:
+            task: The snippet and its toolchain.
+            on_start: Called when it is run, each time.
+        """
+        if verdict := verdict_without_run(task.expected):
+            return Result(task, verdict)
         if not self.options.rerun_remembered and (row := self.remembered(task)):
             verdict = judge(task.article, task.snippet, task.expected, row.outcome)
             # a red one is always run again: what is wrong may have been the machine
             if verdict.colour == "green":
                 return self.written(Result(task, verdict, row.outcome, remembered=True), row)
         run = self.run_of(task)
-        answer = self.run(task, run, started, spawn=self.options.spawn)
+        answer = self.run(task, run, on_start)
         task, verdict = judged(task, answer)
         if verdict.colour == "red":
-            task, verdict, answer = self.confirm(task, run, started)
-        result = Result(task, verdict, answer.outcome)
+            answer = self.confirm(task, run, on_start)
+            task, verdict = judged(task, answer)
+        scratch = run.keep if run.keep and run.keep.exists() else None
+        result = Result(task, verdict, answer.outcome, scratch=scratch)
         if verdict.name is VerdictName.INCONCLUSIVE:
             return result
         return self.written(result, self.row(task, answer.outcome))
 
-    def confirm(
-        self, task: Task, run: Run, started: OnTaskStart
-    ) -> tuple[Task, Verdict, RunAnswer]:
-        """A second opinion on a red one: a fresh process, on a machine that is well.
+    def confirm(self, task: Task, run: Run, on_start: OnTaskStart) -> RunAnswer:
+        """Runs a contradicted claim once more, and a control after it.
 
-        A machine that dies before it can say so is not the snippet's fault: another is asked.
+        The interpreter is new, because a fork may fail for what its zygote has imported.
         """
-        needs = (task.snippet.language, task.snippet.keys.requires, task.snippet.gpus)
-        why = ""
-        for _ in range(MACHINES):
-            answer = self.run(task, run, started, spawn=True)
-            task, verdict = judged(task, answer)
-            if verdict.colour != "red":
-                return task, verdict, answer
-            try:
-                ill = self.engine.health_problem(*needs, answer)
-            except MachineLost as error:
-                why = str(error)
-                continue
-            if ill:
-                verdict = Verdict(VerdictName.INCONCLUSIVE, f"this machine is unwell: {ill}")
-            return task, verdict, answer
-        message = f"{MACHINES} machines died before they could say if they are well: {why}"
-        return task, Verdict(VerdictName.INCONCLUSIVE, message), answer
+        spawned = msgspec.structs.replace(run, spawn=True)
+        return self.run(task, spawned, on_start, control=True)
 
     def run_of(self, task: Task) -> Run:
         """What is run of a snippet."""
@@ -225,22 +139,35 @@ class Verifier:
             env=snippet.env,
             tool=tuple(shlex.split(snippet.keys.tool or "")),
             compile_only=snippet.keys.requires == "nvcc",
+            spawn=self.options.spawn,
             network=snippet.keys.net is not None,
+            keep=self.folder_of(task),
         )
 
+    def folder_of(self, task: Task) -> Path | None:
+        """Where the scratch folder of a snippet is kept; None where it is not."""
+        if self.options.keep is None:
+            return None
+        return self.options.keep / f"{task.article.id}-{task.snippet.id}"
+
     def run(
-        self,
-        task: Task,
-        run: Run,
-        started: OnTaskStart,
-        *,
-        spawn: bool,
+        self, task: Task, run: Run, on_start: OnTaskStart, *, control: bool = False
     ) -> RunAnswer:
-        """Runs a task's snippet once, on GPUs of its own where it asks for some."""
-        run = msgspec.structs.replace(run, spawn=spawn)
+        """Runs a task's snippet once, on GPUs of its own where it asks for some.
+
+        Args:
+            task: Whose snippet it is.
+            run: What is run.
+            on_start: Called when it begins.
+            control: Whether a known-good program is run after it.
+        """
         snippet = task.snippet
         return self.engine.run(
-            run, snippet.gpus, lambda gpus: started(task, gpus), alone=snippet.alone
+            run,
+            snippet.gpus,
+            lambda gpus: on_start(task, gpus),
+            alone=snippet.alone,
+            control=control,
         )
 
     def limit(self, snippet: Snippet) -> float:
@@ -251,7 +178,7 @@ class Verifier:
         """The row of an earlier run of the same code, helper and toolchain on this machine."""
         try:
             rows = store.read(self.config.memory, task.article.id)
-        except KbtoolsError:  # memory only ever saves a run: begin it anew
+        except EvidenceError:  # memory saves runs and holds nothing else: begin anew
             store.file_of(self.config.memory, task.article.id).unlink(missing_ok=True)
             return None
         identity, limit = task.toolchain.identity, self.limit(task.snippet)
@@ -288,7 +215,7 @@ class Verifier:
         for folder in folders:
             try:
                 store.record(folder, result.task.article.id, row, self.config)
-            except (OSError, KbtoolsError) as error:
+            except (OSError, EvidenceError) as error:
                 troubles.append(f"not written: {error}")
         return msgspec.structs.replace(result, trouble="; ".join(troubles))
 
@@ -296,7 +223,11 @@ class Verifier:
 def judged(task: Task, answer: RunAnswer) -> tuple[Task, Verdict]:
     """The task, on the toolchain that really ran it, and what follows from what it did."""
     task = task.on(answer.toolchain)
-    return task, judge(task.article, task.snippet, task.expected, answer.outcome)
+    verdict = judge(task.article, task.snippet, task.expected, answer.outcome)
+    if verdict.colour == "red" and answer.health_problem:
+        reason = f"this machine is unwell: {answer.health_problem}"
+        return task, Verdict(VerdictName.INCONCLUSIVE, reason)
+    return task, verdict
 
 
 def worth_preloading(config: Config, tasks: Iterable[Task]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A Ray cluster as a pool: which kinds of machines it has, and the toolchains on them."""
+"""A Ray cluster as a machine pool: which kinds of machines it has, and the toolchains on them."""
 
 from __future__ import annotations
 
@@ -34,26 +34,37 @@ PATIENCE = 600.0
 """Seconds for a machine to say what it holds; it may have to be started first."""
 
 
+class RayConnectionError(KbtoolsError):
+    """Ray does not start, or no cluster is at the address."""
+
+
+class ClusterError(KbtoolsError):
+    """A machine of the cluster has not the toolchain, or cannot run kbtools."""
+
+
 class RayToolchain(Environment, frozen=True):
     """A toolchain on the machines with one kind of GPU."""
 
-    word: str | None = None
-    """As given to `--toolchain`."""
-    kind: str | None = None
+    selector: str | None = None
+    """As given to `--toolchain`; None: the Python that runs Ray."""
+    gpu_kind: str | None = None
     """Of the machine's GPUs, as Ray has it; None: any machine."""
-    several: bool = False
-    """Whether there are other kinds."""
+    is_one_of_several: bool = False
+    """Whether the cluster has other kinds of GPUs, too."""
 
     @property
     def title(self) -> str | None:
-        """The toolchain's name and, where there are several, the kind of GPU."""
-        return f"{self.name or 'Python'} on {self.kind}" if self.several else self.name
+        """The toolchain's name and, where there are several kinds of GPU, the kind."""
+        return (
+            f"{self.name or 'Python'} on {self.gpu_kind}" if self.is_one_of_several else self.name
+        )
 
 
 class RayPool:
     """A Ray cluster, connected to while the context lasts."""
 
     def __init__(self, config: Config, address: str) -> None:
+        """Starts nothing; without an `address` entering it starts a cluster on this machine."""
         self.config, self.address = config, address
 
     def __enter__(self) -> Self:
@@ -61,15 +72,15 @@ class RayPool:
         self._folder = None if self.address else _short_folder()
         try:
             self._knock()
-            ray.init(**self._how(), log_to_driver=False, logging_level="ERROR")
+            ray.init(**self._connection(), log_to_driver=False, logging_level="ERROR")
         except (OSError, RuntimeError, ValueError, ImportError, RayError) as error:
             self.__exit__(None, None, None)
-            where = f"no Ray cluster at {self.address}" if self.address else "Ray does not start"
-            raise KbtoolsError(f"{where}: {error}") from error
+            problem = f"no Ray cluster at {self.address}" if self.address else "Ray does not start"
+            raise RayConnectionError(f"{problem}: {error}") from error
         except BaseException:
             self.__exit__(None, None, None)
             raise
-        for number, handler in handlers.items():  # Ray has put its own there
+        for number, handler in handlers.items():  # Ray has replaced them
             signal.signal(number, handler)
         return self
 
@@ -84,16 +95,17 @@ class RayPool:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _knock(self) -> None:
-        """Whether anybody is there: Ray itself takes minutes to find out.
+        """Connects to the address and hangs up: Ray itself takes minutes to find nobody there.
 
         Raises:
-            OSError: nobody is.
+            OSError: nobody answers.
         """
         host, colon, port = self.address.rpartition(":")
         if colon and port.isdigit():
             socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
-    def _how(self) -> dict[str, Any]:
+    def _connection(self) -> dict[str, Any]:
+        """The arguments of `ray.init`."""
         if not self.address:
             return {"address": "local", "include_dashboard": False, "_temp_dir": self._folder}
         # the code of the driver runs on every machine, whatever kbtools is installed there
@@ -101,71 +113,78 @@ class RayPool:
             "py_modules": [str(Path(kbtools.__file__).parent)],
             "excludes": ["packaged", "__pycache__"],
         }
-        client = self.address.endswith(CLIENT_PORT)
-        return {"address": f"ray://{self.address}" if client else self.address} | {
-            "runtime_env": code
-        }
+        is_client = self.address.endswith(CLIENT_PORT)
+        address = f"ray://{self.address}" if is_client else self.address
+        return {"address": address, "runtime_env": code}
 
     def toolchains(self, selection: str | None) -> tuple[Sequence[Environment], Sequence[str]]:
         """Each toolchain that `--toolchain` names, on each kind of GPU that the cluster has."""
         resources = ray.cluster_resources()
         kinds = sorted(name.removeprefix(KIND) for name in resources if name.startswith(KIND))
-        known = declared.read_declarations(self.config)
-        places = [
+        declarations = declared.read_declarations(self.config)
+        toolchains = [
             RayToolchain(
-                *(self.config, "", word if word in known else None),
-                word=word,
-                kind=kind,
-                several=len(kinds) > 1,
+                config=self.config,
+                python="",  # each machine finds its own
+                name=selector if selector in declarations else None,
+                selector=selector,
+                gpu_kind=kind,
+                is_one_of_several=len(kinds) > 1,
             )
-            for word in self._words(selection, list(known))
+            for selector in _selectors(selection, list(declarations))
             for kind in kinds or [None]
         ]
-        return places, []
-
-    def _words(self, selection: str | None, known: list[str]) -> Sequence[str | None]:
-        if selection == "all":
-            return known
-        return [part.strip() for part in (selection or "").split(",") if part.strip()] or [None]
+        return toolchains, []
 
     def describe(self, environment: Environment) -> Toolchain:
         """Asks a machine what an environment there holds.
 
         Raises:
-            KbtoolsError: it is not there.
+            ClusterError: no machine has it.
         """
         assert isinstance(environment, RayToolchain)
         task = ray.remote(describe).options(num_cpus=0, resources=self._resources(environment))
         try:
-            said: Toolchain = ray.get(task.remote(self._order(environment)), timeout=PATIENCE)
+            toolchain: Toolchain = ray.get(task.remote(self._order(environment)), timeout=PATIENCE)
         except RayTaskError as error:
             if isinstance(error.cause, KbtoolsError):
-                raise KbtoolsError(f"on the cluster: {error.cause}") from error
-            raise KbtoolsError(f"the cluster cannot run kbtools: {error.cause!r}") from error
+                raise ClusterError(f"on the cluster: {error.cause}") from error
+            raise ClusterError(f"the cluster cannot run kbtools: {error.cause!r}") from error
         except GetTimeoutError as error:
-            raise KbtoolsError(f"no machine of the cluster has come for {environment}") from error
+            name = environment.title or "Python"
+            raise ClusterError(
+                f"no machine of the cluster has described {name} in {PATIENCE:.0f} seconds"
+            ) from error
         except RayError as error:
-            raise KbtoolsError(f"the cluster cannot run kbtools: {error}") from error
-        return said
+            raise ClusterError(f"the cluster cannot run kbtools: {error}") from error
+        return toolchain
 
     def engine(self, environment: Environment, request: EngineRequest) -> Engine:
-        """Workers that have that environment."""
+        """Creates pools of workers that have an environment."""
         assert isinstance(environment, RayToolchain)
         return WorkerPools(self._order(environment), request, self._resources(environment))
 
     def _order(self, environment: RayToolchain) -> Order:
         file = self.config.root / declared.FILE
         text = file.read_text("utf-8") if file.is_file() else ""
-        return Order(self.config, environment.word, text, os.environ.get(environments.FOLDER))
+        return Order(self.config, environment.selector, text, os.environ.get(environments.FOLDER))
 
     def _resources(self, environment: RayToolchain) -> dict[str, float]:
-        asked = [f"{KIND}{environment.kind}"] if environment.kind else []
-        prepared = f"{PREPARED}{environment.word}"
-        asked += [prepared] if prepared in ray.cluster_resources() else []
-        return dict.fromkeys(asked, 0.001)
+        """A trifle of each resource that marks the machines for a toolchain."""
+        names = [f"{KIND}{environment.gpu_kind}"] if environment.gpu_kind else []
+        prepared = f"{PREPARED}{environment.selector}"
+        names += [prepared] if prepared in ray.cluster_resources() else []
+        return dict.fromkeys(names, 0.001)
+
+
+def _selectors(selection: str | None, names: list[str]) -> Sequence[str | None]:
+    """The words of `--toolchain`; `names` are those of the declared toolchains."""
+    if selection == "all":
+        return names
+    return [part.strip() for part in (selection or "").split(",") if part.strip()] or [None]
 
 
 def _short_folder() -> str:
-    """Below it Ray puts sockets, whose whole path may have 107 bytes."""
-    usual = tempfile.gettempdir()
-    return tempfile.mkdtemp(prefix="kbr-", dir=usual if len(usual) < 32 else "/tmp")
+    """Makes a temporary folder: Ray puts sockets in it, whose path may have 107 bytes."""
+    default = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="kbr-", dir=default if len(default) < 32 else "/tmp")

@@ -10,22 +10,20 @@ import msgspec
 import ray
 
 from kbtools.config import Config
-from kbtools.outcome import Outcome
 from kbtools.running import Executor, Run
-from kbtools.running.controls import health_problem
 from kbtools.toolchains import declared, environments
 from kbtools.toolchains.environments import Environment
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.machines import EngineRequest
+from kbtools.verification.machines import EngineRequest, RunAnswer, run_here
 
 
 class Order(msgspec.Struct, frozen=True):
-    """A toolchain as the driver names it; each machine finds it at a place of its own."""
+    """A toolchain as the driver names it; each machine has it in a folder of its own."""
 
     config: Config
-    word: str | None
+    selector: str | None
     """As given to `--toolchain`; None: the interpreter that runs Ray on that machine."""
-    declared: str
+    declarations: str
     """The text of `toolchains.toml`."""
     folder: str | None
     """The driver's folder of environments, for machines that name none."""
@@ -39,32 +37,33 @@ class Ready(msgspec.Struct, frozen=True):
     gpus: tuple[int, ...]
 
 
-def found(order: Order) -> Environment:
+def environment_of(order: Order) -> Environment:
     """The environment on this machine.
 
     Raises:
-        KbtoolsError: it is not here, or not as it is declared.
+        DeclarationError: `toolchains.toml` cannot be read.
+        UnknownToolchain: the order names none.
+        EnvironmentNotReady: it is not built here, or not as it is declared.
     """
     if order.folder:
         os.environ.setdefault(environments.FOLDER, order.folder)
     config, file = order.config, order.config.root / declared.FILE
     try:
-        same = file.read_text("utf-8") == order.declared
+        is_same = file.read_text("utf-8") == order.declarations
     except OSError:
-        same = not order.declared
-    if same:  # the same machine, or a file system that all share
-        return environments.find_environment(config, order.word)
+        is_same = not order.declarations
+    if is_same:  # the driver's machine, or a file system that all machines share
+        return environments.find_environment(config, order.selector)
     with tempfile.TemporaryDirectory(prefix="kbtools-") as root:
-        (Path(root) / declared.FILE).write_text(order.declared, "utf-8")
-        found = environments.find_environment(
-            msgspec.structs.replace(config, root=Path(root)), order.word
-        )
-    return Environment(config, found.python, found.name)
+        (Path(root) / declared.FILE).write_text(order.declarations, "utf-8")
+        elsewhere = msgspec.structs.replace(config, root=Path(root))
+        environment = environments.find_environment(elsewhere, order.selector)
+    return Environment(config, environment.python, environment.name)
 
 
 def describe(order: Order) -> Toolchain:
     """What the environment on this machine holds."""
-    return environments.toolchain_of(found(order))
+    return environments.toolchain_of(environment_of(order))
 
 
 class Worker:
@@ -79,27 +78,24 @@ class Worker:
         """Finds the toolchain and makes room for runs.
 
         Raises:
-            KbtoolsError: the toolchain is not here.
+            DeclarationError, UnknownToolchain, EnvironmentNotReady: the toolchain is not here.
         """
-        place = found(self.order)
+        environment = environment_of(self.order)
         self.executor = Executor(
-            place.python,
+            environment.python,
             self.order.config.run,
             preload=self.request.preload,
             sandbox=self.request.sandbox,
         ).__enter__()
         node = ray.get_runtime_context().get_node_id()
-        return Ready(environments.toolchain_of(place), node, self.gpus)
+        return Ready(environments.toolchain_of(environment), node, self.gpus)
 
-    def run(self, run: Run) -> Outcome:
-        """Runs one snippet."""
+    def run(self, run: Run, control: bool) -> RunAnswer:
+        """Runs one snippet and, where `control` is set, a known-good program after it."""
         assert self.executor is not None
-        return self.executor.run(msgspec.structs.replace(run, gpus=self.gpus))
-
-    def health_problem(self, language: str, requires: str) -> str:
-        """Why this machine is unwell; empty when it is not."""
-        assert self.executor is not None
-        return health_problem(self.executor, language, requires, self.gpus[:1])
+        return run_here(
+            self.executor, msgspec.structs.replace(run, gpus=self.gpus), control=control
+        )
 
     def close(self) -> None:
         """Ends every run, and the zygote."""
