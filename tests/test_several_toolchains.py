@@ -57,6 +57,15 @@ def test_all_is_what_is_built_here(two: Base) -> None:
     assert "kbtools toolchain sync absent" in done.err
 
 
+def test_folders_are_kept_for_each_toolchain(two: Base) -> None:
+    """`--keep` leaves the runs of each toolchain in a folder of its name."""
+    two.article(FAILS)
+    finished = two.verify("--toolchain", "here,empty", "--keep", "-q")
+    folders = [f".kbtools/kept/{name}/KB0001-r1" for name in ("empty", "here")]
+    for folder, line in zip(folders, finished.out.splitlines()[-2:], strict=True):
+        assert line == f"  sh {two.root}/{folder}/run.sh"
+
+
 def test_a_snippet_for_one_toolchain(two: Base) -> None:
     """A fence with `toolchain=` runs there and nowhere else, and its evidence counts."""
     two.article(fence("python repro id=r1 toolchain=empty", 'raise RuntimeError("the failure")'))

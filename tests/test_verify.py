@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -183,3 +185,55 @@ def test_a_damaged_memory_is_no_obstacle(base: Base) -> None:
     file.write_text("no row\n")
     done = base.verify()
     assert (done.code, done.verdicts) == (0, {"KB0001/f1": "holds"}), done.err
+
+
+def test_keep(base: Base) -> None:
+    """`--keep` leaves the scratch folder of each run, and prints how to repeat it by hand."""
+    base.article(
+        fence("python fix id=f1", "open('note', 'w').write('by the run')"),
+        fence("python repro id=r1", "raise ValueError('the failure')"),
+        fence("python fix id=f2 toolchain=elsewhere", "assert True"),
+    )
+    (base.root / "toolchains.toml").write_text('[elsewhere]\npython = "3.11"\n', "utf-8")
+    finished = base.verify("--keep")
+    assert finished.code == 0
+    folder = base.root / ".kbtools" / "kept"
+    assert {file.name for file in folder.iterdir()} == {"KB0001-f1", "KB0001-r1"}
+    assert (folder / "KB0001-f1/scratch/work/note").read_text("utf-8") == "by the run"
+    block = finished.out.rstrip().rpartition("\n\n")[2].splitlines()
+    assert block[0] == "kept: the scratch folder of each run; these commands repeat the runs:"
+    fix, repro = (shlex.split(line) for line in block[1:])
+    again = subprocess.run(repro, capture_output=True, text=True, check=False)
+    assert again.returncode == 1 and "ValueError: the failure" in again.stderr
+    assert subprocess.run(fix, check=False).returncode == 0
+    assert list(base.temporary.iterdir()) == []
+
+
+def test_keep_of_what_is_remembered(base: Base) -> None:
+    """A snippet that is not run leaves nothing, and the report says which option runs it."""
+    base.article(fence("python fix id=f1", "assert True"))
+    assert base.verify().code == 0
+    finished = base.verify("--keep", "-q")
+    assert finished.code == 0
+    assert finished.out.rstrip().endswith("kept: nothing, as no snippet was run; see --all")
+    assert not (base.root / ".kbtools" / "kept").exists()
+
+
+def test_a_folder_that_cannot_be_kept(base: Base) -> None:
+    """Where a scratch folder cannot be kept, its verdict says so and the others stand."""
+    base.article(fence("python fix id=f1", "assert True"), fence("python fix id=f2", "assert 1"))
+    (base.root / ".kbtools" / "kept").mkdir(parents=True)
+    (base.root / ".kbtools" / "kept" / "KB0001-f1").touch()
+    finished = base.verify("--keep")
+    assert finished.verdicts == {"KB0001/f1": "inconclusive", "KB0001/f2": "holds"}
+    assert "could not be kept as" in finished.result("f1")["reason"]
+
+
+@pytest.mark.parametrize(
+    "words", [("--keep", "--on", "ray"), ("--no-sandbox", "--require-sandbox")], ids=" ".join
+)
+def test_options_that_exclude_each_other(base: Base, words: tuple[str, ...]) -> None:
+    """Two options of which only one may be given are refused, with both names."""
+    finished = base.verify(*words)
+    assert finished.code == 2
+    assert f"{words[0]} or {words[1]}, not both" in finished.err

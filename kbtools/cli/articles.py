@@ -66,7 +66,7 @@ def check(
         reporting.emit((on_github.behind(t, prefix) for t in outdated), to_stderr)
     if sarif_file:
         log = sarif.of_problems(problems, in_checkout(base.config))
-        reporting.one_file(sarif_file, log)
+        reporting.write_report(sarif_file, log)
     sys.exit(1 if problems else 0)
 
 

@@ -9,7 +9,11 @@ from kbtools.config import KbtoolsError
 
 
 class UnknownArticleError(KbtoolsError):
-    """An argument names an article or a snippet that does not exist."""
+    """An argument names an article that does not exist."""
+
+
+class UnknownSnippetError(KbtoolsError):
+    """An argument names a snippet that its article does not have."""
 
 
 class MissingExtraError(KbtoolsError):

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 
+from kbtools.cli.errors import ReportError
 from kbtools.config import Config, KbtoolsError
 
 if TYPE_CHECKING:
     from kbtools.articles.model import Article, Problem
-    from kbtools.verification.verifier import ToolchainRun
+    from kbtools.verification.model import ToolchainRun
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,7 +28,6 @@ GITHUB = click.option(
     default=lambda: os.environ.get("GITHUB_ACTIONS") == "true",
     help="Print annotations for GitHub Actions. [default: where GITHUB_ACTIONS is true]",
 )
-FILES = ("json_file", "junit_file", "sarif_file", "prometheus_file")
 
 
 def options(command: F) -> F:
@@ -56,25 +57,45 @@ def options(command: F) -> F:
     return command
 
 
-def is_stdout_taken(given: dict[str, Any]) -> bool:
-    """Whether standard output is for a program, so that people read standard error.
+class ReportOptions(msgspec.Struct, frozen=True):
+    """What a command is asked to report, and where. A FILE of `-` is standard output."""
 
-    Raises:
-        click.UsageError: it is for two of them.
-    """
-    wanted = [name for name in FILES if given.get(name) == "-"]
-    if len(wanted) > 1:
-        raise click.UsageError("standard output holds one report; give the others a FILE")
-    return bool(wanted)
+    json_file: str | None = None
+    junit_file: str | None = None
+    sarif_file: str | None = None
+    prometheus_file: str | None = None
+    summary_file: str | None = None
+    github: bool = False
+
+    @property
+    def is_stdout_taken(self) -> bool:
+        """Whether standard output is for a program, so that people read standard error.
+
+        Raises:
+            click.UsageError: it is for two of them.
+        """
+        files = (self.json_file, self.junit_file, self.sarif_file, self.prometheus_file)
+        if files.count("-") > 1:
+            raise click.UsageError("standard output holds one report; give the others a FILE")
+        return "-" in files
 
 
 def write(
-    runs: Sequence[ToolchainRun], articles: Iterable[Article], config: Config, given: dict[str, Any]
+    runs: Sequence[ToolchainRun],
+    articles: Iterable[Article],
+    config: Config,
+    options: ReportOptions,
 ) -> None:
     """Writes every file that was asked for.
 
+    Args:
+        runs: What is reported.
+        articles: All that can be read: the metrics count those that were not run, too.
+        config: Of the knowledge base.
+        options: Which reports, and where.
+
     Raises:
-        KbtoolsError: one could not be written; the others are.
+        ReportError: a file could not be written; the others are.
     """
     from kbtools.reports import github, junit, machine, sarif
     from kbtools.reports.places import in_checkout
@@ -86,28 +107,30 @@ def write(
 
         return as_prometheus(runs, articles, config, datetime.datetime.now(datetime.UTC))
 
-    made: tuple[tuple[str, Callable[[], bytes]], ...] = (
-        ("json_file", lambda: machine.as_json(runs)),
-        ("junit_file", lambda: junit.as_junit(runs, prefix)),
-        ("sarif_file", lambda: sarif.of_runs(runs, prefix)),
-        ("prometheus_file", metrics),
+    reports: tuple[tuple[str | None, Callable[[], bytes], bool], ...] = (
+        (options.json_file, lambda: machine.as_json(runs), False),
+        (options.junit_file, lambda: junit.as_junit(runs, prefix), False),
+        (options.sarif_file, lambda: sarif.of_runs(runs, prefix), False),
+        # a collector of metrics may read the file at any moment
+        (options.prometheus_file, metrics, True),
     )
-    for name, printer in made:
+    for file, printer, at_once in reports:
         try:
-            if given[name]:
-                one_file(given[name], printer(), whole=name == "prometheus_file")
+            if file:
+                write_report(file, printer(), at_once=at_once)
         except KbtoolsError as error:
             troubles.append(str(error))
-    if step := given["summary_file"] or (given["github"] and os.environ.get("GITHUB_STEP_SUMMARY")):
+    in_github = os.environ.get("GITHUB_STEP_SUMMARY") if options.github else None
+    if step := options.summary_file or in_github:
         try:
             with Path(step).open("a", encoding="utf-8") as stream:
                 stream.write(github.summary(runs, config, source() and source() + prefix))
         except OSError as error:
             troubles.append(f"cannot write {step}: {error}")
-    if given["github"]:
-        emit(github.of_runs(runs, prefix), is_stdout_taken(given))
+    if options.github:
+        emit(github.of_runs(runs, prefix), options.is_stdout_taken)
     if troubles:
-        raise KbtoolsError("\n".join(troubles))
+        raise ReportError("\n".join(troubles))
 
 
 def source() -> str:
@@ -117,11 +140,16 @@ def source() -> str:
     return f"{server}/{repository}/blob/{commit}/" if server and repository and commit else ""
 
 
-def one_file(file: str, content: bytes, whole: bool = False) -> None:
-    """Writes a report to a file or to standard output; `whole`: somebody may read it meanwhile.
+def write_report(file: str, content: bytes, *, at_once: bool = False) -> None:
+    """Writes a report.
+
+    Args:
+        file: Its path, or `-` for standard output.
+        content: The report.
+        at_once: Put the whole file in place in one step, as somebody may read it meanwhile.
 
     Raises:
-        KbtoolsError: it could not be written.
+        ReportError: it could not be written.
     """
     from kbtools.files import write_whole
 
@@ -129,9 +157,9 @@ def one_file(file: str, content: bytes, whole: bool = False) -> None:
         click.echo(content, nl=False)
         return
     try:
-        (write_whole if whole else Path.write_bytes)(Path(file), content)
+        (write_whole if at_once else Path.write_bytes)(Path(file), content)
     except OSError as error:
-        raise KbtoolsError(f"cannot write {file}: {error}") from error
+        raise ReportError(f"cannot write {file}: {error}") from error
 
 
 def annotate(problems: Sequence[Problem], config: Config, to_stderr: bool) -> None:

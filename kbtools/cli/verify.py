@@ -3,26 +3,96 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
-from kbtools.articles.model import Article, Problem, Role
+from kbtools.articles.model import Role
 from kbtools.cli import reporting
-from kbtools.cli.group import config_of, refuse_broken, selected_path
-from kbtools.config import Config, KbtoolsError
+from kbtools.cli.group import config_of, refuse_broken
+from kbtools.cli.reporting import ReportOptions
+from kbtools.cli.selection import Selection, changes_since, part_of, select
+from kbtools.config import Config
+from kbtools.outcome import Isolation
 
 if TYPE_CHECKING:
-    from kbtools.checks.model import Base
-    from kbtools.ci.changed import ChangeScope
     from kbtools.running.executor import Sandbox
+    from kbtools.toolchains.environments import Environment
     from kbtools.verification.machines import MachinePool
-    from kbtools.verification.verifier import Result, ToolchainRun, Verifier
+    from kbtools.verification.model import Result, RunOptions, ToolchainRun
+    from kbtools.verification.verifier import Verifier
+
+
+class VerifyOptions(msgspec.Struct, frozen=True):
+    """The options of `kbtools verify`, as they are given."""
+
+    report: ReportOptions
+    roles: tuple[Role, ...]
+    needs: tuple[str, ...]
+    jobs: int | None
+    timeout: float | None
+    toolchain: str | None
+    shard: str | None
+    changed_since: str | None
+    on: str | None
+    isolation: Isolation
+    rerun_remembered: bool
+    fail_fast: bool
+    record: bool
+    keep: bool
+    quiet: bool
+    no_sandbox: bool
+    require_sandbox: bool
+
+    def __post_init__(self) -> None:
+        if self.no_sandbox and self.require_sandbox:
+            raise click.UsageError("--no-sandbox or --require-sandbox, not both")
+        if self.keep and self.on:
+            raise click.UsageError("--keep or --on, not both: folders are kept on this machine")
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """How snippets are to be shut in."""
+        if self.no_sandbox:
+            return "none"
+        return "required" if self.require_sandbox else "where allowed"
+
+    def run_options(self, keep: Path) -> RunOptions:
+        """How the snippets of a toolchain are run; `keep`: where scratch folders are kept."""
+        from kbtools.verification.model import RunOptions
+
+        return RunOptions(
+            jobs=self.jobs or (None if self.on else os.cpu_count()),
+            rerun_remembered=self.rerun_remembered,
+            record=self.record,
+            spawn=self.isolation == "spawn",
+            timeout=self.timeout,
+            fail_fast=self.fail_fast,
+            sandbox=self.sandbox,
+            keep=keep if self.keep else None,
+        )
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """What came of a call of `kbtools verify`."""
+
+    runs: tuple[ToolchainRun, ...]
+    planned: int
+    """Tasks on all toolchains that were begun."""
+    interrupted: bool
+    """Whether Ctrl-C came."""
+
+    @property
+    def results(self) -> list[Result]:
+        """The results on all toolchains."""
+        return [result for run in self.runs for result in run.results]
 
 
 @click.command(short_help="Run snippets and compare the results with the claims.")
@@ -30,11 +100,13 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs", "-j", type=click.IntRange(1), help="Snippets at once. [default: as many as cores]"
 )
-@click.option("--all", "rerun_remembered", is_flag=True, help="Run what is remembered, too.")
+@click.option(
+    "--all", "rerun_remembered", is_flag=True, help="Run snippets whose outcome is remembered, too."
+)
 @click.option(
     "--role",
     "roles",
-    type=click.Choice([str(r) for r in Role]),
+    type=click.Choice([str(role) for role in Role]),
     multiple=True,
     help="Only snippets of this role; may be given several times.",
 )
@@ -55,7 +127,7 @@ if TYPE_CHECKING:
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Instead of what configuration and fences say.",
+    help="Limit for each snippet, instead of what configuration and fences say.",
 )
 @click.option(
     "--shard",
@@ -72,7 +144,7 @@ if TYPE_CHECKING:
 @click.option(
     "--changed-since",
     metavar="REF",
-    help="Only articles that changed since this branch left REF, as git tells.",
+    help="Only articles that changed since this branch left REF, according to git.",
 )
 @click.option(
     "--on",
@@ -81,181 +153,128 @@ if TYPE_CHECKING:
     " one on this machine.",
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first red verdict.")
-@click.option("--record", is_flag=True, help="Write what was seen to evidence/.")
+@click.option("--record", is_flag=True, help="Write the outcomes to evidence/.")
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="Keep the scratch folder of each snippet that is run, in .kbtools/kept/, and print the"
+    " command that repeats the run.",
+)
 @reporting.options
 @click.option("--quiet", "-q", is_flag=True, help="Only the summary.")
-@click.option("--no-sandbox", is_flag=True, help="Do not shut snippets in.")
+@click.option("--no-sandbox", is_flag=True, help="Run snippets without the sandbox.")
 @click.option(
     "--require-sandbox",
     is_flag=True,
     help="Run nothing (exit 2) where the kernel refuses a part of the sandbox.",
 )
 @click.pass_context
-def verify(ctx: click.Context, /, articles: tuple[str, ...], **given: Any) -> None:
+def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> None:
     """Runs the snippets of ARTICLES (default: all) and judges them against their claims.
 
     Exits with 0 when no claim is contradicted, 1 when one is, 2 when an article cannot be read,
     3 when nothing could be concluded.
     """
     from kbtools.checks.base import load_base, readable_articles
-    from kbtools.toolchains import declared
-    from kbtools.verification.verifier import RunOptions, ToolchainRun, Verifier, plan
 
+    report = msgspec.convert(values, ReportOptions)
+    options = msgspec.convert({**values, "report": report}, VerifyOptions)
     base = load_base(config_of(ctx))
     readable, problems = readable_articles(base)
-    chosen, only, refused = select(base, readable, problems, articles)
-    changed = changed_since(base, chosen, given["changed_since"])
-    mine = part_of(base, chosen, given["shard"], given["needs"])
-    roles = [Role(role) for role in given["roles"]] or list(Role)
-    options = RunOptions(
-        jobs=given["jobs"] or (None if given["on"] else os.cpu_count()),
-        rerun_remembered=given["rerun_remembered"],
-        record=given["record"],
-        spawn=given["isolation"] == "spawn",
-        timeout=given["timeout"],
-        fail_fast=given["fail_fast"],
-        sandbox=sandbox_of(given),
+    selection = select(base, readable, problems, articles)
+    selection = msgspec.structs.replace(
+        selection,
+        roles=options.roles or tuple(Role),
+        changes=changes_since(options.changed_since, selection.articles, base.config),
+        part=part_of(selection.articles, base.config, options.shard, options.needs),
     )
-    to_stderr = reporting.is_stdout_taken(given)  # then what is for people goes to standard error
-    runs: list[ToolchainRun] = []
-    planned, interrupted = 0, False
+    to_stderr = report.is_stdout_taken  # then what is for people goes to standard error
     with (
-        machine_pool(base.config, given["on"]) as pool,
-        reporting.commands_disabled(given["github"], to_stderr),
+        machine_pool(base.config, options.on) as pool,
+        reporting.commands_disabled(report.github, to_stderr),
     ):
-        toolchains, missing = pool.toolchains(given["toolchain"])
-        for name in missing:
-            click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
-        headline = base.config.toolchain.headline
-        for where in toolchains:
-            toolchain = pool.describe(where)
-            if len(toolchains) > 1 and not given["quiet"]:
-                click.echo(f"\n{where.title}: {toolchain.label(headline)}\n", err=to_stderr)
-            own = declared.dedicated_articles(base.config, where.name)
-            tasks = [
-                task
-                for task in plan(chosen, toolchain, where.name, roles)
-                if task.snippet.name in only
-                or task.article.id in only
-                or (not only and (not own or task.article.id in own))
-                if mine is None or task.snippet.name in mine
-                if changed is None
-                or task.article.id in changed.articles
-                or where.name in changed.toolchains
-            ]
-            started = time.monotonic()
-            verifier = Verifier(base.config, tasks, options, partial(pool.engine, where))
-            results, interrupted = run_all(verifier, given)
-            seconds = time.monotonic() - started
-            runs.append(ToolchainRun(where.title, toolchain, tuple(results), seconds, headline))
-            planned += len(tasks)
-            if interrupted or (options.fail_fast and "red" in runs[-1].colours):
-                break
-        summarise(runs, given)
-    if given["github"]:
-        reporting.annotate(refused, base.config, to_stderr)
-    reporting.write(runs, readable, base.config, given)
-    if interrupted:
-        finished = sum(len(run.results) for run in runs)
-        click.echo(f"interrupted: {finished} of {planned} finished, and kept", err=True)
+        verification = verify_selection(pool, selection, base.config, options)
+        summarise(verification, options)
+    if report.github:
+        reporting.annotate(selection.refused, base.config, to_stderr)
+    reporting.write(verification.runs, readable, base.config, report)
+    if verification.interrupted:
+        finished = len(verification.results)
+        message = f"interrupted: {finished} of {verification.planned} finished, and kept"
+        click.echo(message, err=True)
         sys.exit(130)
-    with reporting.commands_disabled(given["github"], True):
-        refuse_broken(refused)
-    if any(result.trouble for run in runs for result in run.results):
-        sys.exit(2)
-    if changed is not None and not planned:
-        sys.exit(0)  # a change that is no reason to run anything is well
-    colours = {colour for run in runs for colour in run.colours}
-    sys.exit(1 if "red" in colours else 0 if "green" in colours else 3)
-
-
-def sandbox_of(given: dict[str, Any]) -> Sandbox:
-    """How snippets are to be shut in."""
-    if given["no_sandbox"] and given["require_sandbox"]:
-        raise click.UsageError("--no-sandbox or --require-sandbox, not both")
-    if given["no_sandbox"]:
-        return "none"
-    return "required" if given["require_sandbox"] else "where allowed"
-
-
-def select(
-    base: Base, readable: Sequence[Article], problems: Sequence[Problem], words: Sequence[str]
-) -> tuple[list[Article], set[str], list[Problem]]:
-    """The articles that words name, what to keep of them, and what cannot be read."""
-    if not words:
-        return list(readable), set(), list(problems)
-    chosen: list[Article] = []
-    only: set[str] = set()
-    paths: set[str] = set()
-    for word in words:
-        identifier, slash, snippet = word.partition("/")
-        is_snippet = bool(slash) and base.config.id_pattern.fullmatch(identifier)
-        path = selected_path(base, identifier if is_snippet else word)
-        paths.add(path)
-        for one in readable:
-            if one.path != path:
-                continue
-            if is_snippet and snippet not in [s.id for s in one.snippets]:
-                there = ", ".join(s.name for s in one.snippets)
-                raise KbtoolsError(f"no snippet `{word}`; there are: {there}")
-            only.add(word if is_snippet else one.id)
-            chosen += [one] if one not in chosen else []
-    return chosen, only, [p for p in problems if p.place.path in paths]
-
-
-def changed_since(base: Base, chosen: Sequence[Article], ref: str | None) -> ChangeScope | None:
-    """What `--changed-since` asks for; None where it is not given. Says why, on standard error."""
-    from kbtools.ci import changed
-
-    if ref is None:
-        return None
-    found = changed.changed_since(ref, chosen, base.config)
-    for line in found.reasons or (f"no article and no toolchain changed since {ref}",):
-        click.echo(line, err=True)
-    return found
-
-
-def part_of(
-    base: Base, chosen: Sequence[Article], shard: str | None, needs: Sequence[str]
-) -> set[str] | None:
-    """The names of the snippets of a shard, of those that need such machines; None for all."""
-    from kbtools.ci import jobs, sharding
-
-    for word in needs:
-        if not re.fullmatch(r"cpu|gpu|gpus:[2-9]", word):
-            raise click.BadParameter(f"`{word}` is not cpu, gpu or gpus:2", param_hint="--needs")
-    if shard is None and not needs:
-        return None
-    snippets = [s for one in chosen for s in one.snippets if not needs or jobs.need(s) in needs]
-    try:
-        wanted = sharding.parse(shard or "1/1")
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--shard") from error
-    return sharding.part(snippets, wanted, sharding.recorded_seconds(chosen, base.config))
+    with reporting.commands_disabled(report.github, True):
+        refuse_broken(selection.refused)
+    sys.exit(exit_code(verification, selection))
 
 
 def machine_pool(config: Config, on: str | None) -> MachinePool:
-    """The machines that snippets are run on."""
+    """The machines that snippets are run on; `on` is the option `--on`."""
     from kbtools.verification import machines
 
     if on is None:
         return machines.ThisMachine(config)
-    from kbtools.verification import ray as ray_engine
+    from kbtools.verification.ray import ray_pool
 
-    return ray_engine.ray_pool(config, on)
+    return ray_pool(config, on)
 
 
-def run_all(verifier: Verifier, given: dict[str, Any]) -> tuple[list[Result], bool]:
-    """Runs the tasks and shows them as they end; the results, and whether Ctrl-C came."""
-    from contextlib import ExitStack
+def verify_selection(
+    pool: MachinePool, selection: Selection, config: Config, options: VerifyOptions
+) -> Verification:
+    """Verifies what is selected, on one toolchain after another.
 
+    Args:
+        pool: The machines, which have the toolchains.
+        selection: What is verified.
+        config: Of the knowledge base.
+        options: Which toolchains, and how.
+    """
+    from kbtools.verification.model import ToolchainRun
+    from kbtools.verification.verifier import Verifier
+
+    runs: list[ToolchainRun] = []
+    planned, interrupted = 0, False
+    headline = config.toolchain.headline
+    environments, missing = pool.toolchains(options.toolchain)
+    for name in missing:
+        click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
+    for environment, folder in zip(environments, kept_folders(config, environments), strict=True):
+        toolchain = pool.describe(environment)
+        if len(environments) > 1 and not options.quiet:
+            heading = f"\n{environment.title}: {toolchain.label(headline)}\n"
+            click.echo(heading, err=options.report.is_stdout_taken)
+        tasks = selection.tasks(toolchain, environment.name, config)
+        engine = partial(pool.engine, environment)
+        started = time.monotonic()
+        with Verifier(config, tasks, options.run_options(folder), engine) as verifier:
+            results, interrupted = verify_tasks(verifier, options)
+        seconds = time.monotonic() - started
+        run = ToolchainRun(environment.title, toolchain, tuple(results), seconds, headline)
+        runs.append(run)
+        planned += len(tasks)
+        if interrupted or (options.fail_fast and "red" in run.colours):
+            break
+    return Verification(tuple(runs), planned, interrupted)
+
+
+def kept_folders(config: Config, environments: Sequence[Environment]) -> Iterator[Path]:
+    """For each environment, the folder in which `--keep` leaves the scratch folders of its runs."""
+    folder = config.memory.parent / "kept"
+    for number, environment in enumerate(environments, 1):
+        several = len(environments) > 1
+        yield folder / (environment.name or f"toolchain-{number}") if several else folder
+
+
+def verify_tasks(verifier: Verifier, options: VerifyOptions) -> tuple[list[Result], bool]:
+    """Runs the tasks and prints each result as it comes; the results, and whether Ctrl-C came."""
     from kbtools.reports import text
 
-    stream = sys.stderr if reporting.is_stdout_taken(given) else sys.stdout
+    stream = sys.stderr if options.report.is_stdout_taken else sys.stdout
     results: list[Result] = []
     with ExitStack() as stack:
         progress = None
-        if stream.isatty() and not given["quiet"]:
+        if stream.isatty() and not options.quiet:
             from rich.console import Console
 
             from kbtools.reports.progress import Progress
@@ -267,19 +286,43 @@ def run_all(verifier: Verifier, given: dict[str, Any]) -> tuple[list[Result], bo
                 line = text.verdict(result)
                 if progress:
                     progress.finished(result, line)
-                elif not given["quiet"]:
+                elif not options.quiet:
                     click.echo(line, file=stream)
         except KeyboardInterrupt:
             return results, True
     return results, False
 
 
-def summarise(runs: Sequence[ToolchainRun], given: dict[str, Any]) -> None:
-    """Prints what the runs amount to."""
+def summarise(verification: Verification, options: VerifyOptions) -> None:
+    """Prints what the runs amount to, and what was kept of them."""
     from kbtools.reports import text
 
-    blocks = [text.summary(run) for run in runs]
-    if len(runs) > 1:
-        blocks.append(text.table(runs))
-    shown = "\n\n".join(blocks)
-    click.echo(shown if given["quiet"] else f"\n{shown}", err=reporting.is_stdout_taken(given))
+    blocks = [text.summary(run) for run in verification.runs]
+    if len(verification.runs) > 1:
+        blocks.append(text.table(verification.runs))
+    if options.keep:
+        blocks.append(scratch_folders(verification.results))
+    summary = "\n\n".join(blocks)
+    to_stderr = options.report.is_stdout_taken
+    click.echo(summary if options.quiet else f"\n{summary}", err=to_stderr)
+
+
+def scratch_folders(results: Sequence[Result]) -> str:
+    """A line for each run whose scratch folder was kept: the command that repeats the run."""
+    from kbtools.running.kept import repeat_command
+
+    folders = sorted(result.scratch for result in results if result.scratch)
+    if not folders:
+        return "kept: nothing, as no snippet was run; see --all"
+    head = "kept: the scratch folder of each run; these commands repeat the runs:"
+    return "\n".join([head, *(f"  {repeat_command(folder)}" for folder in folders)])
+
+
+def exit_code(verification: Verification, selection: Selection) -> int:
+    """0: no claim is contradicted; 1: one is; 2: an outcome is not written; 3: none concluded."""
+    if any(result.trouble for result in verification.results):
+        return 2
+    if selection.changes is not None and not verification.planned:
+        return 0  # the change is no reason to run anything
+    colours = {result.verdict.colour for result in verification.results}
+    return 1 if "red" in colours else 0 if "green" in colours else 3
