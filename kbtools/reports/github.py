@@ -23,43 +23,53 @@ def of_runs(runs: Sequence[ToolchainRun], prefix: str = "") -> Iterator[str]:
 
     GitHub shows the first ten errors and the first ten warnings of a step; the summary has all.
     """
-    found = [(run, one) for run in runs for one in run.results]
+    results = [(run, result) for run in runs for result in run.results]
     for colour, level in (("red", "error"), ("grey", "warning")):
-        for run, result in found:
-            one, snippet = result.verdict, result.task.snippet
-            if one.colour != colour or one.name in ("skipped", "unknown"):
+        for run, result in results:
+            verdict, snippet = result.verdict, result.task.snippet
+            if verdict.colour != colour or verdict.name in ("skipped", "unknown"):
                 continue
             where = f" on {run.name}" if run.name else ""
-            title = f"{one.name} {snippet.name} ({snippet.role}){where}"
-            said = f"{one.reason}\n{result.task.expected.reason}\n{run.label}"
-            yield command(level, prefix + snippet.place.path, failing_line(result), title, said)
+            title = f"{verdict.name} {snippet.name} ({snippet.role}){where}"
+            message = f"{verdict.reason}\n{result.task.expected.reason}\n{run.label}"
+            yield command(level, prefix + snippet.place.path, failing_line(result), title, message)
 
 
 def of_problems(problems: Iterable[Problem], prefix: str = "") -> Iterator[str]:
     """A command for each problem of `kbtools check`."""
-    for one in problems:
-        title, said = f"{one.rule} {one.message}", f"{one.message}\n{one.help}"
-        yield command("error", prefix + one.place.path, one.place.line, title, said)
+    for problem in problems:
+        title, place = f"{problem.rule} {problem.message}", problem.place
+        message = f"{problem.message}\n{problem.help}"
+        yield command("error", prefix + place.path, place.line, title, message)
 
 
 def asks_for_the_network(snippet: Snippet, prefix: str = "") -> str:
     """A notice for the reviewer at the fence of a snippet with `net=yes`."""
-    said = f"{snippet.name} asks for the network (net=yes)"
+    message = f"{snippet.name} asks for the network (net=yes)"
     place = snippet.place
-    return command("notice", prefix + place.path, place.line - 1, said, said)
+    return command("notice", prefix + place.path, place.line - 1, message, message)
 
 
-def behind(one: OutdatedTranslation, prefix: str = "") -> str:
-    """A notice at a translation whose original was worded anew."""
-    said = f"{one.original} has been worded anew since; its edition is {one.edition} now"
-    return command("notice", prefix + one.place.path, one.place.line, said, said)
+def behind(translation: OutdatedTranslation, prefix: str = "") -> str:
+    """A notice at a translation whose original has changed since."""
+    place = translation.place
+    message = f"{translation.original} has changed since; its edition is {translation.edition} now"
+    return command("notice", prefix + place.path, place.line, message, message)
 
 
 def command(level: str, path: str, line: int, title: str, message: str) -> str:
-    """A workflow command. No text ends it early, whatever it holds."""
-    given = {"file": path, "line": str(line), "title": title[:200]}
-    shown = ",".join(f"{key}={_property(value)}" for key, value in given.items())
-    return f"::{level} {shown}::{_data(message)}"
+    """A workflow command. No text ends it early, whatever it holds.
+
+    Args:
+        level: `error`, `warning` or `notice`.
+        path: Of the file, from the root of the repository.
+        line: Of the file, from 1.
+        title: Shown in bold; the first 200 characters are.
+        message: Shown below it.
+    """
+    properties = {"file": path, "line": str(line), "title": title[:200]}
+    listing = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{level} {listing}::{_data(message)}"
 
 
 def _data(text: str) -> str:
@@ -78,10 +88,10 @@ def summary(runs: Sequence[ToolchainRun], config: Config, source: str = "") -> s
     lines: list[str] = []
     for run in runs:
         lines += [f"### {_heading(run)}", "", *_machine(run), "", *_counts(run), ""]
-        reds = [one for one in run.results if one.verdict.colour == "red"]
+        reds = [result for result in run.results if result.verdict.colour == "red"]
         if reds:
             lines += ["| contradicted | at | why |", "| --- | --- | --- |"]
-            lines += [_row(one, config, source) for one in reds]
+            lines += [_row(result, config, source) for result in reds]
             lines.append("")
         left_out = list(_left_out(run.results))
         if left_out:
@@ -110,41 +120,42 @@ def _machine(run: ToolchainRun) -> Iterator[str]:
 
 
 def _counts(run: ToolchainRun) -> Iterator[str]:
-    counts = Counter(one.verdict.name for one in run.results)
+    counts = Counter(result.verdict.name for result in run.results)
     order = [*RED, *GREEN, *(name for name in counts if name not in RED + GREEN)]
-    shown = [name for name in order if counts[name]]
-    if not shown:
+    names = [name for name in order if counts[name]]
+    if not names:
         yield "Nothing was run."
         return
-    yield f"| {' | '.join(shown)} |"
-    yield "|" + " --- |" * len(shown)
-    yield f"| {' | '.join(str(counts[name]) for name in shown)} |"
+    yield f"| {' | '.join(names)} |"
+    yield "|" + " --- |" * len(names)
+    yield f"| {' | '.join(str(counts[name]) for name in names)} |"
 
 
 def _row(result: Result, config: Config, source: str) -> str:
-    task, one = result.task, result.verdict
-    name, site = f"{task.snippet.name}", config.knowledge_base.url
-    shown = f"[{name}]({links.url(task.article.id, site)})" if site else name
+    task, verdict = result.task, result.verdict
+    name, site = task.snippet.name, config.knowledge_base.url
+    if site:
+        name = f"[{name}]({links.url(task.article.id, site)})"
     path, line = task.snippet.place.path, failing_line(result)
     at = code(f"{path}:{line}")
     if source:
         at = f"[{at}]({source}{quote(path)}?plain=1#L{line})"
-    cells = (f"{one.name} {shown} ({task.snippet.role})", at, code(one.reason))
+    cells = (f"{verdict.name} {name} ({task.snippet.role})", at, code(verdict.reason))
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _left_out(results: Iterable[Result]) -> Iterator[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
-    for one in results:
-        if one.verdict.colour == "grey":
-            key = (str(one.verdict.name), one.verdict.reason)
-            reasons.setdefault(key, []).append(one.task.snippet.name)
+    for result in results:
+        if result.verdict.colour == "grey":
+            key = (str(result.verdict.name), result.verdict.reason)
+            reasons.setdefault(key, []).append(result.task.snippet.name)
     for (name, reason), names in sorted(reasons.items()):
         yield f"- {name}: {code(reason)}: {len(names)} ({', '.join(names)})"
 
 
 def code(text: str) -> str:
-    """A text of whoever's making as inline code: no link, mention or tag is made of it."""
+    """A text as inline code, whoever wrote it: no link, mention or tag is made of it."""
     line = " ".join(text.split())[:500]
     fence = "`" * (max((len(run) for run in _ticks(line)), default=0) + 1)
     return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"
@@ -164,5 +175,5 @@ def _cut(text: str, limit: int) -> str:
     data = text.encode()
     if len(data) <= limit:
         return text
-    kept = data[:limit].decode("utf-8", "ignore").rpartition("\n")[0]
-    return f"{kept}\n\nThe rest was left out: GitHub takes no more of a summary.\n"
+    start = data[:limit].decode("utf-8", "ignore").rpartition("\n")[0]
+    return f"{start}\n\nThe rest was left out: GitHub takes no more of a summary.\n"

@@ -23,8 +23,8 @@ def as_junit(runs: Sequence[ToolchainRun], prefix: str = "") -> bytes:
     """A suite for each article: red is a failure, grey is skipped, `inconclusive` is an error.
 
     With several toolchains, a suite for each article on each of them. Viewers show the text of a
-    failure and what was printed, so the one holds what is needed to act and the other all of the
-    output that was kept. `prefix` stands before the paths.
+    failure and what was printed, so the failure has what is needed to act, and the
+    output is all that was kept. `prefix` is put before the paths.
     """
     suites: dict[str, TestSuite] = {}
     for run in runs:
@@ -36,11 +36,11 @@ def as_junit(runs: Sequence[ToolchainRun], prefix: str = "") -> bytes:
                 suites[name] = _suite(name, run)
             suites[name].add_testcase(_case(result, name, prefix))
     labels = "; ".join(run.label for run in runs)
-    whole = JUnitXml(f"kbtools verify on {labels}")
+    document = JUnitXml(f"kbtools verify on {labels}")
     for name in sorted(suites):
-        whole.add_testsuite(suites[name])
-    whole.update_statistics()
-    return bytes(whole.tostring())
+        document.add_testsuite(suites[name])
+    document.update_statistics()
+    return bytes(document.tostring())
 
 
 def _suite(name: str, run: ToolchainRun) -> TestSuite:
@@ -56,28 +56,28 @@ def _suite(name: str, run: ToolchainRun) -> TestSuite:
 
 
 def _case(result: Result, suite: str, prefix: str) -> PlacedCase:
-    snippet, outcome, one = result.task.snippet, result.outcome, result.verdict
+    snippet, outcome, verdict = result.task.snippet, result.outcome, result.verdict
     case = PlacedCase(
         f"{snippet.id} ({snippet.role})", classname=suite, time=outcome.seconds if outcome else 0.0
     )
     case.file, case.line = prefix + snippet.place.path, failing_line(result)
-    why = printable(f"{one.name}: {one.reason}")
-    if one.colour == "red":
-        failure = Failure(why, str(one.name))
+    why = printable(f"{verdict.name}: {verdict.reason}")
+    if verdict.colour == "red":
+        failure = Failure(why, str(verdict.name))
         failure.text = printable(text.red(result))
         case.result = [failure]
-    elif one.name == "inconclusive":
+    elif verdict.name == "inconclusive":
         case.result = [Error(why, "inconclusive")]
-    elif one.colour == "grey":
-        case.result = [Skipped(why, str(one.name))]
-    if outcome and outcome.output and (one.colour == "red" or one.name == "inconclusive"):
+    elif verdict.colour == "grey":
+        case.result = [Skipped(why, str(verdict.name))]
+    if outcome and outcome.output and (verdict.colour == "red" or verdict.name == "inconclusive"):
         case.system_out = printable(outcome.output)
     return case
 
 
-def printable(said: str) -> str:
+def printable(message: str) -> str:
     """Without what XML 1.0 cannot hold: control characters, terminal colours among them."""
     return "".join(
         c if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff") else "�"
-        for c in click.unstyle(said)
+        for c in click.unstyle(message)
     )

@@ -1,16 +1,56 @@
-"""For programs: JSON."""
+"""Results of runs as JSON, for programs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
+from kbtools.articles.model import Role
+from kbtools.evidence.verdicts import Colour, Expectation, VerdictName
+from kbtools.outcome import Outcome
+from kbtools.toolchains.model import Toolchain
 from kbtools.verification.model import Result, ToolchainRun
 
 SCHEMA = 1
+
+
+class _Row(msgspec.Struct, frozen=True):
+    article: str
+    snippet: str
+    role: Role
+    verdict: VerdictName
+    colour: Colour
+    reason: str
+    expected: Expectation
+    seconds: float
+    cached: bool
+    path: str
+    line: int
+    outcome: Outcome | None
+
+
+class _OneRun(msgspec.Struct, frozen=True):
+    schema: int
+    toolchain: Toolchain
+    unsandboxed: str
+    results: list[_Row]
+    summary: dict[str, int]
+    """Verdict → how many snippets have it."""
+
+
+class _NamedRun(msgspec.Struct, frozen=True):
+    name: str | None
+    toolchain: Toolchain
+    unsandboxed: str
+    results: list[_Row]
+    summary: dict[str, int]
+
+
+class _SeveralRuns(msgspec.Struct, frozen=True):
+    schema: int
+    runs: list[_NamedRun]
 
 
 def as_json(runs: Sequence[ToolchainRun]) -> bytes:
@@ -18,37 +58,38 @@ def as_json(runs: Sequence[ToolchainRun]) -> bytes:
 
     With several toolchains: `{"schema", "runs": [{"name", "toolchain", "results", "summary"}]}`.
     """
+    document: _OneRun | _SeveralRuns
     if len(runs) == 1:
-        whole = {"schema": SCHEMA, **_run(runs[0])}
+        [run] = runs
+        rows = [_row(result) for result in run.results]
+        document = _OneRun(SCHEMA, run.toolchain, run.unsandboxed, rows, _summary(rows))
     else:
-        whole = {"schema": SCHEMA, "runs": [{"name": one.name, **_run(one)} for one in runs]}
-    return msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
+        document = _SeveralRuns(SCHEMA, [_named(run) for run in runs])
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
-def _run(run: ToolchainRun) -> dict[str, Any]:
+def _named(run: ToolchainRun) -> _NamedRun:
     rows = [_row(result) for result in run.results]
-    counts = Counter(row["verdict"] for row in rows)
-    return {
-        "toolchain": run.toolchain,
-        "unsandboxed": run.unsandboxed,
-        "results": rows,
-        "summary": counts,
-    }
+    return _NamedRun(run.name, run.toolchain, run.unsandboxed, rows, _summary(rows))
 
 
-def _row(result: Result) -> dict[str, Any]:
+def _summary(rows: Sequence[_Row]) -> dict[str, int]:
+    return dict(Counter(str(row.verdict) for row in rows))
+
+
+def _row(result: Result) -> _Row:
     task, outcome = result.task, result.outcome
-    return {
-        "article": task.article.id,
-        "snippet": task.snippet.id,
-        "role": task.snippet.role,
-        "verdict": result.verdict.name,
-        "colour": result.verdict.colour,
-        "reason": result.verdict.reason,
-        "expected": task.expected,
-        "seconds": outcome.seconds if outcome else 0.0,
-        "cached": result.remembered,
-        "path": task.snippet.place.path,
-        "line": task.snippet.place.line,
-        "outcome": outcome,
-    }
+    return _Row(
+        article=task.article.id,
+        snippet=task.snippet.id,
+        role=task.snippet.role,
+        verdict=result.verdict.name,
+        colour=result.verdict.colour,
+        reason=result.verdict.reason,
+        expected=task.expected,
+        seconds=outcome.seconds if outcome else 0.0,
+        cached=result.remembered,
+        path=task.snippet.place.path,
+        line=task.snippet.place.line,
+        outcome=outcome,
+    )

@@ -16,14 +16,14 @@ def failing_line(result: Result) -> int:
     """
     snippet = result.task.snippet
     path, first = re.escape(snippet.place.path), snippet.place.line
-    said = result.outcome.output if result.outcome else ""
-    named = re.findall(rf"{path}(?:\", line |:|\()(\d+)", said)
+    output = result.outcome.output if result.outcome else ""
+    numbers = re.findall(rf"{path}(?:\", line |:|\()(\d+)", output)
     inside = range(first, first + snippet.code.count("\n") + 1)
-    return next((int(one) for one in reversed(named) if int(one) in inside), first)
+    return next((n for n in map(int, reversed(numbers)) if n in inside), first)
 
 
 def in_checkout(config: Config) -> str:
-    """What stands before the paths of a knowledge base, seen from the root of its repository.
+    """The path of a knowledge base in its repository, to be put before its own paths.
 
     Empty where it is the root, or where there is no repository; else as in `docs/known-failures/`.
     """

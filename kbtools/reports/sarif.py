@@ -1,10 +1,9 @@
-"""SARIF 2.1.0, as code scanning reads it: red verdicts and broken rules, each at its line."""
+"""SARIF 2.1.0 for code scanning: red verdicts and broken rules, each at its line."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -30,106 +29,157 @@ MEANING = {
 }
 
 
+class _Rule(msgspec.Struct, frozen=True):
+    """What a result may be about."""
+
+    code: str
+    name: str
+    page: str
+    """What the rule demands; its first line is a summary."""
+
+
+class _Alert(msgspec.Struct, frozen=True):
+    """A result at a line of a file."""
+
+    rule: str
+    text: str
+    path: str
+    line: int
+    identity: tuple[str, ...]
+    """Equal for two alerts that are one and the same on two days."""
+
+
+class _Properties(msgspec.Struct, frozen=True):
+    """What SARIF has no words for."""
+
+    toolchain: str
+    driver: str | None
+    unsandboxed: str
+
+
+class _Run(msgspec.Struct, frozen=True):
+    """A run of a tool: of `kbtools check`, or of `kbtools verify` on one toolchain."""
+
+    category: str
+    """Of code scanning: a later run of the same category replaces this one."""
+    rules: Sequence[_Rule]
+    alerts: Sequence[_Alert]
+    notes: Sequence[str] | None = None
+    """Warnings about the run itself; None if it was not a run of snippets."""
+    properties: _Properties | None = None
+
+
 def of_runs(runs: Sequence[ToolchainRun], prefix: str = "") -> bytes:
     """A run of SARIF for each toolchain, with a result for each claim that is contradicted.
 
-    What could not be concluded is a notification and no result: it says nothing of an article.
+    What could not be concluded is a notification and not a result: it says nothing of an article.
+    `prefix` is put before the paths.
     """
-    return _whole([_verified(run, prefix) for run in runs])
+    return _log([_verified(run, prefix) for run in runs])
 
 
 def of_problems(problems: Iterable[Problem], prefix: str = "") -> bytes:
-    """What `kbtools check` found."""
-    found = tuple(problems)
-    broken = {problem.rule for problem in found}
-    rules = [_rule(one.code, one.name, one.page) for one in RULES if one.code in broken]
-    known = {rule["id"] for rule in rules}
-    rules += [_rule(code, code, code) for code in sorted(broken - known)]
-    results = [
-        _result(
+    """The problems that `kbtools check` reports. `prefix` is put before their paths."""
+    alerts = [
+        _Alert(
             problem.rule,
             f"{problem.message}\n{problem.help}",
             prefix + problem.place.path,
             problem.place.line,
             (problem.rule, problem.place.path, problem.source.strip(), problem.message),
         )
-        for problem in found
+        for problem in problems
     ]
-    return _whole([_run("kbtools-check/", rules, results)])
+    broken = {alert.rule for alert in alerts}
+    rules = [_Rule(rule.code, rule.name, rule.page) for rule in RULES if rule.code in broken]
+    without_page = broken - {rule.code for rule in rules}
+    rules += [_Rule(code, code, code) for code in sorted(without_page)]
+    return _log([_Run("kbtools-check/", rules, alerts)])
 
 
-def _whole(runs: list[dict[str, Any]]) -> bytes:
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
-    return msgspec.json.format(msgspec.json.encode(log), indent=1) + b"\n"
-
-
-def _verified(run: ToolchainRun, prefix: str) -> dict[str, Any]:
-    rules = [_rule(str(name), str(name).replace("-", " "), MEANING[name]) for name in RED]
+def _verified(run: ToolchainRun, prefix: str) -> _Run:
     name = run.name or THIS_INTERPRETER
-    results = [_red(one, run, prefix) for one in run.results if one.verdict.colour == "red"]
-    notes = [
-        {"level": "warning", "message": {"text": f"{one.task.snippet.name}: {said}"}}
-        for one in run.results
-        for said in (one.trouble, _inconclusive(one))
-        if said
-    ]
-    whole = _run(f"kbtools-verify/{quote(name)}/", rules, results)
-    invocation = {"executionSuccessful": True, "toolExecutionNotifications": notes}
-    toolchain = run.toolchain
-    properties = {"toolchain": run.label, "driver": toolchain.driver}
-    properties["unsandboxed"] = run.unsandboxed
-    return {**whole, "invocations": [invocation], "properties": properties}
+    return _Run(
+        category=f"kbtools-verify/{quote(name)}/",
+        rules=[_Rule(str(red), str(red).replace("-", " "), MEANING[red]) for red in RED],
+        alerts=[
+            _red(result, run, prefix) for result in run.results if result.verdict.colour == "red"
+        ],
+        notes=[
+            f"{result.task.snippet.name}: {note}"
+            for result in run.results
+            for note in (result.trouble, _inconclusive(result))
+            if note
+        ],
+        properties=_Properties(run.label, run.toolchain.driver, run.unsandboxed),
+    )
 
 
 def _inconclusive(result: Result) -> str:
-    one = result.verdict
-    return f"inconclusive: {one.reason}" if one.name is VerdictName.INCONCLUSIVE else ""
+    verdict = result.verdict
+    if verdict.name is VerdictName.INCONCLUSIVE:
+        return f"inconclusive: {verdict.reason}"
+    return ""
 
 
-def _red(result: Result, run: ToolchainRun, prefix: str) -> dict[str, Any]:
-    task, one = result.task, result.verdict
-    text = f"{one.name} {task.snippet.name} ({task.snippet.role}): {one.reason}"
+def _red(result: Result, run: ToolchainRun, prefix: str) -> _Alert:
+    task, verdict = result.task, result.verdict
+    text = f"{verdict.name} {task.snippet.name} ({task.snippet.role}): {verdict.reason}"
     text += f"\n{task.expected.reason}. On {task.toolchain.label(run.headline)}."
     # not the line: a claim is the same one when a paragraph is added above it
-    same = (task.snippet.name, str(one.name), run.name or THIS_INTERPRETER)
+    identity = (task.snippet.name, str(verdict.name), run.name or THIS_INTERPRETER)
     path = prefix + task.snippet.place.path
-    return _result(str(one.name), text, path, failing_line(result), same)
+    return _Alert(str(verdict.name), text, path, failing_line(result), identity)
 
 
-def _rule(code: str, name: str, page: str) -> dict[str, Any]:
+def _log(runs: Iterable[_Run]) -> bytes:
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run_json(run) for run in runs]}
+    return msgspec.json.format(msgspec.json.encode(log), indent=1) + b"\n"
+
+
+def _run_json(run: _Run) -> dict[str, object]:
+    driver = {
+        "name": "kbtools",
+        "version": __version__,
+        "rules": [_rule_json(rule) for rule in run.rules],
+    }
+    values: dict[str, object] = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": run.category},
+        "columnKind": "unicodeCodePoints",
+        "results": [_alert_json(alert) for alert in run.alerts],
+    }
+    if run.notes is not None:
+        notes = [{"level": "warning", "message": {"text": note}} for note in run.notes]
+        invocation = {"executionSuccessful": True, "toolExecutionNotifications": notes}
+        values["invocations"] = [invocation]
+    if run.properties:
+        values["properties"] = run.properties
+    return values
+
+
+def _rule_json(rule: _Rule) -> dict[str, object]:
     return {
-        "id": code,
-        "name": "".join(word.capitalize() for word in name.split()),
-        "shortDescription": {"text": page.partition("\n")[0]},
-        "fullDescription": {"text": page},
-        "help": {"text": page},
+        "id": rule.code,
+        "name": "".join(word.capitalize() for word in rule.name.split()),
+        "shortDescription": {"text": rule.page.partition("\n")[0]},
+        "fullDescription": {"text": rule.page},
+        "help": {"text": rule.page},
         "defaultConfiguration": {"level": "error"},
     }
 
 
-def _run(
-    category: str, rules: list[dict[str, Any]], results: list[dict[str, Any]]
-) -> dict[str, Any]:
-    driver = {"name": "kbtools", "version": __version__, "rules": rules}
-    return {
-        "tool": {"driver": driver},
-        "automationDetails": {"id": category},
-        "columnKind": "unicodeCodePoints",
-        "results": results,
+def _alert_json(alert: _Alert) -> dict[str, object]:
+    location = {
+        "artifactLocation": {"uri": quote(alert.path), "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": alert.line},
     }
-
-
-def _result(rule: str, text: str, path: str, line: int, same: Iterable[str]) -> dict[str, Any]:
-    place = {
-        "artifactLocation": {"uri": quote(path), "uriBaseId": "%SRCROOT%"},
-        "region": {"startLine": line},
-    }
-    digest = hashlib.sha256("\0".join(same).encode()).hexdigest()[:16]
+    digest = hashlib.sha256("\0".join(alert.identity).encode()).hexdigest()[:16]
     return {
-        "ruleId": rule,
+        "ruleId": alert.rule,
         "level": "error",
-        "message": {"text": text},
-        "locations": [{"physicalLocation": place}],
+        "message": {"text": alert.text},
+        "locations": [{"physicalLocation": location}],
         # the name that code scanning knows an alert by, so that it is one alert from night to night
         "partialFingerprints": {"primaryLocationLineHash": f"{digest}:1"},
     }

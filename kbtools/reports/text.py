@@ -1,4 +1,4 @@
-"""For people: problems, results and the summary of a run, as lines of text."""
+"""Problems, results and the summary of a run, as text for people."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ TAIL = 15
 """Lines of output shown of a red snippet."""
 
 
-def problem(one: Problem) -> str:
+def problem(problem: Problem) -> str:
     """A problem with its line and the next step."""
-    where = style(str(one.place), bold=True)
-    lines = [f"{where}: {style(one.rule, fg='red', bold=True)} {one.message}"]
-    if one.source.strip():
-        lines.append(f"  | {one.source.strip()}")
-    lines.append(f"  {style('help:', fg='cyan')} {one.help}")
+    where = style(str(problem.place), bold=True)
+    lines = [f"{where}: {style(problem.rule, fg='red', bold=True)} {problem.message}"]
+    if problem.source.strip():
+        lines.append(f"  | {problem.source.strip()}")
+    lines.append(f"  {style('help:', fg='cyan')} {problem.help}")
     return "\n".join(lines)
 
 
 def asks_for_the_network(snippet: Snippet) -> str:
-    """What a reviewer should look at twice, though it breaks no rule."""
+    """A snippet that a reviewer should look at closely, although it breaks no rule."""
     place = Place(snippet.place.path, snippet.place.line - 1)
     return f"{style(str(place), bold=True)}: {snippet.name} asks for the network (net=yes)"
 
 
-def behind(one: OutdatedTranslation) -> str:
-    """A translation that is to be looked at, though no rule is broken."""
+def behind(translation: OutdatedTranslation) -> str:
+    """A translation that is to be updated, although it breaks no rule."""
     return (
-        f"{style(str(one.place), bold=True)}: {one.original} has been worded anew since;"
-        f' translate what changed, then write: follows: "{one.edition}"'
+        f"{style(str(translation.place), bold=True)}: {translation.original} has changed since;"
+        f' translate what changed, then write: follows: "{translation.edition}"'
     )
 
 
 def verdict(result: Result) -> str:
     """One line: the verdict, the snippet, how long it took and why."""
-    one, snippet = result.verdict, result.task.snippet
-    mark = style(f"{MARKS[one.colour]} {one.name:<14}", fg=COLOURS[one.colour])
-    took = "remembered" if result.remembered else _seconds(result)
-    return f"{mark} {snippet.name:<12} {snippet.role:<8} {took:>10}  {_short(one.reason)}"
+    verdict, snippet = result.verdict, result.task.snippet
+    mark = style(f"{MARKS[verdict.colour]} {verdict.name:<14}", fg=COLOURS[verdict.colour])
+    duration = "remembered" if result.remembered else _seconds(result)
+    return f"{mark} {snippet.name:<12} {snippet.role:<8} {duration:>10}  {_short(verdict.reason)}"
 
 
 def _short(reason: str) -> str:
-    """A reason that fits on a line; the JSON has the whole."""
+    """A reason that fits on a line; the JSON report has all of it."""
     line = " ".join(reason.split())
     return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
@@ -65,7 +65,7 @@ def _seconds(result: Result) -> str:
 
 def red(result: Result) -> str:
     """All that is needed to act on a contradicted claim."""
-    task, one = result.task, result.verdict
+    task, verdict = result.task, result.verdict
     snippet, outcome = task.snippet, result.outcome
     expected = "to run to its end"
     if task.expected.what == "fails":
@@ -74,15 +74,15 @@ def red(result: Result) -> str:
         ("claim", task.expected.reason),
         ("expected", expected),
         ("came", outcome.ended if outcome else "nothing"),
-        ("verdict", one.reason),
+        ("verdict", verdict.reason),
     ]
-    head = style(f"✗ {one.name} {snippet.name} ({snippet.role})", fg="red", bold=True)
+    head = style(f"✗ {verdict.name} {snippet.name} ({snippet.role})", fg="red", bold=True)
     lines = [f"{head}  {style(str(snippet.place), bold=True)}"]
     lines += [f"  {label:<9} {text}" for label, text in rows]
-    said = (outcome.output if outcome else "").rstrip().splitlines()
-    if said:
-        lines.append(f"  {'output':<9} the last {min(TAIL, len(said))} of {len(said)} lines")
-        lines += [f"  | {line}" for line in said[-TAIL:]]
+    output = (outcome.output if outcome else "").rstrip().splitlines()
+    if output:
+        lines.append(f"  {'output':<9} the last {min(TAIL, len(output))} of {len(output)} lines")
+        lines += [f"  | {line}" for line in output[-TAIL:]]
     lines.append(f"  {'alone':<9} kbtools verify {snippet.name} --all")
     return "\n".join(lines)
 
@@ -97,8 +97,8 @@ def summary(run: ToolchainRun) -> str:
     ]
     counts = Counter(result.verdict.name for result in results)
     order = [*RED, *(name for name in counts if name not in RED + GREEN), *GREEN]
-    shown = [f"{counts[name]} {name}" for name in order if counts[name]]
-    line = f"{len(results)} snippets in {run.seconds:.1f} s: {', '.join(shown) or 'none to run'}"
+    totals = [f"{counts[name]} {name}" for name in order if counts[name]]
+    line = f"{len(results)} snippets in {run.seconds:.1f} s: {', '.join(totals) or 'none to run'}"
     remembered = sum(result.remembered for result in results)
     if remembered:
         line += f" ({remembered} remembered; --all runs them again)"
@@ -121,9 +121,10 @@ def table(runs: Sequence[ToolchainRun]) -> str:
     for name in sorted(verdicts):
         cells = []
         for column, width in enumerate(widths):
-            found = verdicts[name].get(column)
-            text = f"{MARKS[found.verdict.colour]} {found.verdict.name}" if found else ""
-            colour = COLOURS[found.verdict.colour] if found else None
+            text, colour = "", None
+            if result_of_run := verdicts[name].get(column):
+                verdict = result_of_run.verdict
+                text, colour = f"{MARKS[verdict.colour]} {verdict.name}", COLOURS[verdict.colour]
             cells.append(style(f"{text:<{width}}", fg=colour))
         lines.append(f"{name:<14}" + "  ".join(cells).rstrip())
     return "\n".join(lines)
