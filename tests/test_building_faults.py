@@ -78,7 +78,7 @@ def test_no_such_python(shop: Shop) -> None:
     synced = shop.run("sync", "one", "two")
     assert synced.code == 2
     assert "`3.987`" in synced.err
-    assert "no/python is no interpreter" in synced.err
+    assert "no/python is not an interpreter" in synced.err
     assert shop.builds("one") == shop.builds("two") == []
 
 

@@ -27,14 +27,14 @@ def declare(base: Config, text: str) -> None:
 
 
 def refusal(base: Config, word: str = "x") -> str:
-    """What is said when a toolchain cannot be found."""
+    """The message when a toolchain cannot be found."""
     with pytest.raises(KbtoolsError) as caught:
         environments.find_environment(base, word)
     return str(caught.value)
 
 
 def pretend(base: Config, name: str, recipe: str, python: str = sys.executable) -> Path:
-    """Makes a folder that looks like a whole environment."""
+    """Makes a folder that looks like a complete environment."""
     place = environments.environments_folder(base) / name
     (place / "bin").mkdir(parents=True)
     (place / "bin" / "python").symlink_to(python)
@@ -57,19 +57,22 @@ def test_every_problem_is_named_at_once(base: Config) -> None:
         '[three]\npython = "3.11"\npackages = ["numpy==2", "torch=2.5"]\n'
         'before = ["???"]\npath = ["../bin"]\n\n[four]\npython = 3.11\n',
     )
-    said = refusal(base).splitlines()
+    problems = refusal(base).splitlines()
     file = base.root / declared.FILE
-    assert said[0].startswith(f"{file}:1: one: unknown key `pakages`; the keys are: articles, ")
-    assert said[1] == f"{file}:5: two: missing required field `python`"
-    assert said[2].startswith(f"{file}:8: three.packages[1]: invalid requirement `torch=2.5`: ")
-    assert said[3].startswith(f"{file}:8: three.before[0]: invalid requirement `???`: ")
-    assert said[4] == f"{file}:8: three: `../bin` is not below the folder of the installed packages"
-    assert said[5] == f"{file}:14: four: Expected `str`, got `float` - at `python`"
-    assert len(said) == 6
+    assert problems[0].startswith(f"{file}:1: one: unknown key `pakages`; the keys are: articles, ")
+    assert problems[1] == f"{file}:5: two: missing required field `python`"
+    assert problems[2].startswith(f"{file}:8: three.packages[1]: invalid requirement `torch=2.5`: ")
+    assert problems[3].startswith(f"{file}:8: three.before[0]: invalid requirement `???`: ")
+    assert (
+        problems[4]
+        == f"{file}:8: three: `../bin` is not below the folder of the installed packages"
+    )
+    assert problems[5] == f"{file}:14: four: Expected `str`, got `float` - at `python`"
+    assert len(problems) == 6
 
 
 def test_a_name_with_a_dot_needs_quotes(base: Config) -> None:
-    """`[triton-2.3]` means something else in TOML; what to write instead is said."""
+    """`[triton-2.3]` means something else in TOML; the message says what to write instead."""
     declare(base, '[triton-2.3]\npython = "3.11"\n')
     assert 'put a name with a dot in quotes: ["triton-2.3"]' in refusal(base)
     declare(base, '["triton-2.3"]\npython = "3.11"\n')
@@ -99,8 +102,8 @@ def test_not_synced(base: Config) -> None:
 
 def test_a_changed_declaration_makes_stale(base: Config) -> None:
     """What was built from other packages is not used; purpose and size may change."""
-    one = Declaration("3.11", packages=("numpy",))
-    pretend(base, "x", one.recipe)
+    declaration = Declaration("3.11", packages=("numpy",))
+    pretend(base, "x", declaration.recipe)
     declare(base, '[x]\npython = "3.11"\npackages = ["numpy"]\npurpose = "new"\nsize-gb = 1\n')
     assert environments.find_environment(base, "x").python.endswith("x/bin/python")
     declare(base, '[x]\npython = "3.11"\npackages = ["numpy==2.0.0"]\n')
@@ -108,14 +111,14 @@ def test_a_changed_declaration_makes_stale(base: Config) -> None:
     assert environments.state_of(base, "x", declared.read_declarations(base)["x"]) == "stale"
 
 
-def test_a_python_that_is_gone(base: Config) -> None:
+def test_a_python_that_was_removed(base: Config) -> None:
     """An environment whose base interpreter was removed is broken, and says so."""
     pretend(base, "x", Declaration("3.11").recipe, python=str(base.root / "gone"))
     declare(base, '[x]\npython = "3.11"\n')
     assert "has lost the Python that it was built from" in refusal(base)
 
 
-def test_half_built_is_not_there(base: Config) -> None:
+def test_half_built_is_not_ready(base: Config) -> None:
     """Without its mark, or with one cut short, a folder is no environment."""
     place = pretend(base, "x", Declaration("3.11").recipe)
     declare(base, '[x]\npython = "3.11"\n')
@@ -148,6 +151,10 @@ def test_the_shared_folder(base: Config, monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_our_own_file() -> None:
     """The toolchains of this repository are as they should be, each with a purpose and a size."""
-    known = declared.read_declarations(config.find(Path(__file__).parent))
-    assert known
-    assert all(one.purpose and one.size_gb for one in known.values() if one.is_built)
+    declarations = declared.read_declarations(config.find(Path(__file__).parent))
+    assert declarations
+    assert all(
+        declaration.purpose and declaration.size_gb
+        for declaration in declarations.values()
+        if declaration.is_built
+    )

@@ -105,7 +105,7 @@ def test_a_folder_is_an_index(tmp_path: Path) -> None:
     assert releases("tiny", settings) == INSTALLABLE
 
 
-def test_all_places_are_asked(server: Index, tmp_path: Path) -> None:
+def test_every_index_and_folder_counts(server: Index, tmp_path: Path) -> None:
     """What the index, the extra indexes and the folders of packages have is added up."""
     (tmp_path / "tiny-8.0-py3-none-any.whl").touch()
     (tmp_path / "other-9.0-py3-none-any.whl").touch()
@@ -135,7 +135,8 @@ def test_user_and_password(server: Index) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "message"), [("ill", "answers HTTP Error 500"), ("cut", "is no page of an index")]
+    ("path", "message"),
+    [("ill", "answers HTTP Error 500"), ("cut", "is not a page of an index")],
 )
 def test_an_index_that_is_unwell(server: Index, path: str, message: str) -> None:
     """An index that answers with nonsense is an error: its releases may be the ones that matter."""

@@ -112,10 +112,10 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("version", "text", "wanted"), RELEASES)
-def test_release(version: str, text: str, wanted: bool) -> None:
+@pytest.mark.parametrize(("version", "text", "expected"), RELEASES)
+def test_release(version: str, text: str, expected: bool) -> None:
     """A release is compared by PEP 440, without its local part."""
-    assert range_holds(text, Version(version)) is wanted
+    assert range_holds(text, Version(version)) is expected
 
 
 @pytest.mark.parametrize(("version", "text"), AT_A_BOUNDARY)
@@ -124,16 +124,16 @@ def test_pre_release_at_a_boundary(version: str, text: str) -> None:
     assert range_holds(text, Version(version)) is None
 
 
-@pytest.mark.parametrize(("version", "text", "wanted"), AWAY_FROM_IT)
-def test_pre_release_away_from_it(version: str, text: str, wanted: bool) -> None:
+@pytest.mark.parametrize(("version", "text", "expected"), AWAY_FROM_IT)
+def test_pre_release_away_from_it(version: str, text: str, expected: bool) -> None:
     """Any other pre-release counts as its release, and one clause that excludes it decides."""
-    assert range_holds(text, Version(version)) is wanted
+    assert range_holds(text, Version(version)) is expected
 
 
-@pytest.mark.parametrize(("version", "text", "wanted"), NAMED)
-def test_range_that_names_pre_releases(version: str, text: str, wanted: bool) -> None:
+@pytest.mark.parametrize(("version", "text", "expected"), NAMED)
+def test_range_that_names_pre_releases(version: str, text: str, expected: bool) -> None:
     """Where the author names a pre-release, a dated one is compared with it."""
-    assert range_holds(text, Version(version)) is wanted
+    assert range_holds(text, Version(version)) is expected
 
 
 def test_never_guesses() -> None:
@@ -147,20 +147,20 @@ def test_never_guesses() -> None:
         )
     ]
     clauses += ["==2.7.*", "!=2.7.*", "==2.8.*"]
-    asked = 0
+    pairs = 0
     for pair in itertools.product(clauses, repeat=2):
         text = ",".join(pair)
         for release, mark in itertools.product(releases, marks):
             if any(release in clause for clause in pair):
                 answer = range_holds(text, Version(release + mark))
                 assert answer is not True, f"{release + mark} in {text}"
-                asked += 1
-    assert asked > 10_000
+                pairs += 1
+    assert pairs > 10_000
 
 
 @pytest.mark.parametrize("text", ["three", ">=2.x", "2.7", ">2.*", "~=2", "===2.7", "==2.7+cpu"])
 def test_no_range(text: str) -> None:
-    """What is no range of releases is refused, text and local parts too: neither is compared."""
+    """A text that is not a range of releases is refused; so are `===` and local parts."""
     with pytest.raises(ValueError, match=r"2|three"):
         parse_range(text)
 
@@ -176,7 +176,7 @@ LAPTOP = Toolchain(python="3.14.0rc2", packages={"torch": NIGHTLY, "odd": "unkno
 
 
 @pytest.mark.parametrize(
-    ("affected", "wanted"),
+    ("affected", "expected"),
     [
         (ALWAYS, True),
         ((), False),
@@ -199,13 +199,13 @@ LAPTOP = Toolchain(python="3.14.0rc2", packages={"torch": NIGHTLY, "odd": "unkno
         (({"torch": "<2.0", "xformers": "absent"},), False),
     ],
 )
-def test_box(affected: tuple[dict[str, str], ...], wanted: bool) -> None:
+def test_box(affected: tuple[dict[str, str], ...], expected: bool) -> None:
     """Of the alternatives any may hold, of the keys of one all must; names are those of PyPI."""
-    assert is_affected(affected, BOX) is wanted
+    assert is_affected(affected, BOX) is expected
 
 
 @pytest.mark.parametrize(
-    ("affected", "wanted"),
+    ("affected", "expected"),
     [
         (({"triton": "<3"},), MissingVersion("triton")),
         # a snippet about a package cannot be run without it, whatever the other keys say
@@ -224,9 +224,9 @@ def test_box(affected: tuple[dict[str, str], ...], wanted: bool) -> None:
         (({"triton": "absent", "xformers": ">=0.0.28"},), MissingVersion("xformers")),
     ],
 )
-def test_what_is_not_there(affected: tuple[dict[str, str], ...], wanted: object) -> None:
+def test_missing_versions(affected: tuple[dict[str, str], ...], expected: object) -> None:
     """What an alternative speaks of and the toolchain lacks is named, unless another one holds."""
-    assert is_affected(affected, LAPTOP) == wanted
+    assert is_affected(affected, LAPTOP) == expected
 
 
 @pytest.mark.parametrize(
@@ -254,15 +254,15 @@ def test_identity() -> None:
             BOX.python, BOX.packages, cuda=BOX.cuda, driver=BOX.driver, gpus=BOX.gpus, kernel="6.1"
         ),
     ]
-    assert {one.identity for one in same} == {BOX.identity}
-    other = [
+    assert {toolchain.identity for toolchain in same} == {BOX.identity}
+    different = [
         Toolchain("3.11.8", BOX.packages, cuda=BOX.cuda, driver=BOX.driver, gpus=BOX.gpus),
         Toolchain(BOX.python, {"torch": "2.13.0"}, cuda=BOX.cuda, driver=BOX.driver, gpus=BOX.gpus),
         Toolchain(BOX.python, BOX.packages, cuda="13.1", driver=BOX.driver, gpus=BOX.gpus),
         Toolchain(BOX.python, BOX.packages, cuda=BOX.cuda, driver="581", gpus=BOX.gpus),
         Toolchain(BOX.python, BOX.packages, cuda=BOX.cuda, driver=BOX.driver),
     ]
-    assert len({one.identity for one in (BOX, *other)}) == 6
+    assert len({toolchain.identity for toolchain in (BOX, *different)}) == 6
 
 
 def test_label() -> None:

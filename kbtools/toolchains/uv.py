@@ -97,17 +97,17 @@ def find_uv() -> Uv:
     """Uv beside the interpreter that runs kbtools, or on the PATH.
 
     Raises:
-        BuildFailed: there is none.
+        BuildFailed: uv is not installed.
     """
     folders = (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
     program = shutil.which("uv", path=os.pathsep.join(folders))
     if not program:
         raise BuildFailed("uv is not installed; next: pip install uv")
     try:
-        shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+        process = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         raise BuildFailed(f"{program} cannot be run: {error}") from error
-    return Uv(program, " ".join(shown.stdout.split()[:2]), read_pip_settings())
+    return Uv(program, " ".join(process.stdout.split()[:2]), read_pip_settings())
 
 
 def base_interpreter(python: str, root: Path) -> str:
@@ -123,7 +123,7 @@ def base_interpreter(python: str, root: Path) -> str:
     if not VERSION.fullmatch(python):
         path = root / python
         if not (path.is_file() and os.access(path, os.X_OK)):
-            raise BuildFailed(f'{path} is no interpreter (a version is written as in "3.11")')
+            raise BuildFailed(f'{path} is not an interpreter (write a version as in "3.11")')
         return str(path)
     # our own first: whatever else of that version is on the PATH may be another patch release,
     # and evidence records which one it was
