@@ -87,7 +87,13 @@ def built(root: Path) -> Path:
         if not site.exists():
             for name in ("kb", "evidence", "docs"):
                 shutil.copytree(ROOT / name, root / name)
-            for name in ("kbtools.toml", "toolchains.toml", "mkdocs.yml", "CONTRIBUTING.md"):
+            for name in (
+                "kbtools.toml",
+                "toolchains.toml",
+                "mkdocs.yml",
+                "CONTRIBUTING.md",
+                "CHANGELOG.md",
+            ):
                 shutil.copy(ROOT / name, root / name)
             (root / "kbtools").symlink_to(ROOT / "kbtools")  # for the pages of its modules
             run = Base(root, root).kbtools("build", "--url", "https://example.org/kb/", timeout=300)

@@ -112,6 +112,44 @@ def test_texts_that_the_prose_does_not_show(new_base: Callable[..., Base]) -> No
     assert "kb-texts" not in pages[1]
 
 
+PROSE = {
+    "#952 is no heading.": "<p>#952 is no heading.</p>",
+    "a\n- list without\n- an empty line": "<ul>",
+    "1. one\n\n   ```sh\n   a  <b>\n   ```": "<pre><code>a  &lt;b&gt;</code></pre>",
+    "See KB0002, `KB0002` and KB0009.": (
+        '<p>See <a href="../KB0002/">KB0002</a>, <code>KB0002</code> and KB0009.</p>'
+    ),
+    "See a.b/c-d#12, a/b@0123abc.": (
+        '<a href="https://github.com/a.b/c-d/issues/12">a.b/c-d#12</a>, '
+        '<a href="https://github.com/a/b/commit/0123abc">a/b@0123abc</a>.'
+    ),
+    "[KB0002: it](KB0002-an-article.md)": '<a href="../KB0002/">KB0002: it</a>',
+    "[a](javascript:b) [c](../d.md) ![e](https://f.g/h.png)": (
+        '[a](javascript:b) c !<a href="https://f.g/h.png">e</a>'
+    ),
+    "a <b>c</b> &lt;d&gt; { e } \\<f>": "a &lt;b&gt;c&lt;/b&gt; &lt;d&gt; { e } &lt;f&gt;",
+    "| g | h |\n| --- | --- |\n| `i\\|j` | **k** |": "<td><code>i|j</code></td> <td><strong>k",
+    "### A `l_m` *n*": "### A <code>l&#95;m</code> <em>n</em>",
+}
+"""Markdown of an author → what is on the page that MkDocs builds."""
+
+
+@pytest.fixture(scope="module")
+def written(new_base: Callable[..., Base]) -> str:
+    """The page of an article with all of `PROSE`, and another article."""
+    base = prepared(new_base())
+    base.article(FAILS, *(f"{text}\n" for text in PROSE), number=1)
+    base.article(FAILS, number=2)
+    build.generate(load_base(config.find(base.root)), main)
+    return (base.root / "build/pages/KB0001.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("text", PROSE)
+def test_prose(written: str, text: str) -> None:
+    """Prose is read as CommonMark: the text on the page is the text that was checked."""
+    assert PROSE[text] in written
+
+
 @pytest.mark.parametrize(
     ("repository", "text"),
     [

@@ -16,7 +16,7 @@ from kbtools.checks.rules import RULES
 from kbtools.config import Config
 
 FOLDER = "reference"
-NOT_FOR_OTHERS = {"cli", "site", "running", "templates", "uv", "disk_usage", "pip_settings"}
+INTERNAL = {"__main__", "cli", "site", "running", "templates", "uv", "disk_usage", "pip_settings"}
 """Modules that only kbtools itself imports."""
 
 _HEAD = "---\ntitle: {title}\n---\n\n# {title}\n\n"
@@ -104,7 +104,7 @@ def public_modules() -> Iterator[str]:
     """The modules that a program may import, by name below `kbtools`."""
     for module in pkgutil.walk_packages(kbtools.__path__, "kbtools."):
         name = module.name.removeprefix("kbtools.")
-        if not NOT_FOR_OTHERS & set(name.split(".")):
+        if not INTERNAL & set(name.split(".")):
             yield name
 
 

@@ -35,9 +35,9 @@ def article_page(
     def replace(fence: Fence) -> str | None:
         snippet = by_line.get(fence.line)
         if snippet is None:
-            return prose.code_block(fence, text.page)
+            return prose.code_block(fence)
         language = {"cuda": "cpp"}.get(snippet.language, snippet.language)
-        return f"\n{bar(frame, view, snippet)}\n{prose.code_block(fence, text.page, language)}"
+        return f"\n{bar(frame, view, snippet)}\n{prose.code_block(fence, language)}"
 
     parts = [
         fold(frame, view, cells),

@@ -1,187 +1,172 @@
-"""An author's Markdown → Markdown that is text and nothing else, whoever wrote it.
+"""An author's Markdown → HTML that is text and nothing else, whoever wrote it.
 
-What passes: paragraphs, headings, lists, quotations, tables, emphasis, code, and links to the web
-or to an article. Anything that could become HTML or an attribute is shown as it was typed.
+It is read by the rules of CommonMark, as `articles.parsing` reads it. What passes: paragraphs,
+headings, lists, quotations, tables, emphasis, code, and links to the web or to an article. All that
+could become other HTML or an attribute is shown as it was typed. Headings and blocks of code stay
+Markdown: MkDocs makes the table of contents of the headings, and colours the code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import escape
 
 from kbtools.articles.links import slug, upstream_url
 from kbtools.articles.parsing import Fence, Page
 from kbtools.site.pages.frame import Frame
-from kbtools.site.rendering import visible
+from kbtools.site.rendering import preformatted, single_line, visible
 
 CODE_LIMIT, PROSE_LIMIT = 64_000, 250_000
 """Characters of a block of code and of an article that are shown: more is no article."""
 
-WEB = r"https?://[^\s<>\"'`{}\\\[\]()]{1,500}"
-LINK = re.compile(
-    r"\\(?P<escaped>[<>&\[\]{}`])"
-    rf"|\[(?P<text>[^\[\]\n]{{1,300}})\]\((?P<target>{WEB}|[\w./#-]{{1,200}})\)"
-    rf"|<(?P<auto>{WEB})>"
-    r"|(?<![\w./#@-])(?P<reference>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(?:#[1-9]\d*|@[0-9a-f]{7,40}))(?![\w/])"
-    r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
-    r"|(?P<special>[<&\[\]{}`])"
+REFERENCE = re.compile(
+    r"(?<![\w./#@-])[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(?:#[1-9]\d*|@[0-9a-f]{7,40})(?![\w/])"
 )
-IN_LINK = re.compile(r"[\\<&\[\]{}`/]")
-"""What stands in all that `LINK` finds; most paragraphs are done when it is not there."""
+"""A thread or commit of a project, as in `owner/repo#12`."""
 TICKS = re.compile("`+")
-ACTS = re.compile(r"[^\w\s.,;/=+-]|_")
-"""What Markdown might act on within code."""
+ACTS = re.compile(r"<[^>]*>|&[#\w]+;|([^\w\s.,;/=+-]|_)")
+"""In the HTML of a heading, what Markdown might act on; tags and entities come first."""
 
 Replace = Callable[[Fence], str | None]
 """The block of Markdown to show in place of a fence; None for the fence as it stands."""
 
+_markdown = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False})
+_markdown.enable("table").disable("image")  # a page loads nothing that an author names
+
 
 def body(frame: Frame, page: Page, sections: dict[str, str], replace: Replace) -> str:
-    """The Markdown below a page's front matter.
+    """What is below a page's front matter, as a page for MkDocs.
 
-    `sections` are the ids of its headings of level two, by their texts.
+    Args:
+        frame: of the page that it becomes.
+        page: the article or its translation.
+        sections: ids of the headings of level two, by their texts.
+        replace: gives the block of Markdown for a fence.
     """
-    headings = {heading.line: heading.text for heading in page.headings}
-    out: list[str] = []
-    pending: list[str] = []
-    length = 0
-
-    def flush() -> None:
-        out.append(text(frame, "\n".join(pending)))
-        pending.clear()
-
+    lines = _shown_lines(page)
+    tokens = _markdown.parse(visible("\n".join(lines)))
     fences = {fence.line: fence for fence in page.fences}
-    number = page.opening + 1
-    while number <= len(page.lines):
-        line = page.lines[number - 1]
-        length += len(line)
-        if length > PROSE_LIMIT:
-            pending.append("\n" + frame.words("article.cut"))
-            break
-        if number in fences:
-            flush()
-            fence = fences[number]
-            out.append(replace(fence) or code_block(fence, page))
-            number += fence.code.count("\n") + 2
-            continue
-        if number in headings:
-            flush()
-            name = headings[number]
-            anchor = sections.get(name) or slug(name)
-            out.append(f"\n## {text(frame, name)} {{#{anchor}}}\n")
+    out: list[str] = []
+    for block in _blocks(tokens):
+        first = block[0]
+        line = (first.map[0] if first.map else 0) + page.opening + 1
+        if first.type == "heading_open":
+            text = block[1].content
+            name = sections.get(text) or (slug(text) if first.tag == "h2" else "")
+            anchor = f" {{#{name}}}" if name else ""
+            out.append(f"\n{'#' * int(first.tag[1])} {_inert(_html(frame, block[1:2]))}{anchor}\n")
+        elif first.type == "fence" and line in fences:
+            out.append(replace(fences[line]) or code_block(fences[line]))
         else:
-            pending.append(line)
-        number += 1
-    flush()
+            out.append(f"\n{single_line(_html(frame, block))}\n")
+    if len(lines) < len(page.lines) - page.opening:
+        out.append("\n" + frame.words("article.cut"))
     return "\n".join(out)
 
 
-def code_block(fence: Fence, page: Page, language: str | None = None) -> str:
-    """A fence as a fence again: its fence marks are its own, its words but one are gone."""
-    before = re.match(r"[\s>]*", page.lines[fence.line - 1])
-    indent = before[0] if before else ""
+def code_block(fence: Fence, language: str | None = None) -> str:
+    """A fence as Markdown again, whose info string is a language and nothing else."""
     code = visible(fence.code)
     if len(code) > CODE_LIMIT:
         code = code[:CODE_LIMIT] + "\n…\n"
     ticks = "`" * max(3, *(len(run) + 1 for run in TICKS.findall(code) or [""]))
     named = language or fence.language
     word = named if re.fullmatch(r"[A-Za-z][\w+-]{0,20}", named) else "text"
-    lines = [f"{ticks}{word}", *code.removesuffix("\n").split("\n"), ticks]
-    return "\n".join(["", *(indent + line for line in lines), ""])
+    return "\n".join(["", f"{ticks}{word}", *code.removesuffix("\n").split("\n"), ticks, ""])
 
 
-def text(frame: Frame, prose: str) -> str:
-    """Prose without fences, made safe, with what it mentions linked."""
-    parts = []
-    for is_code, part in spans(visible(prose)):
-        if is_code:
-            parts.append(f"<code>{inert(part)}</code>")
-        elif IN_LINK.search(part):
-            parts.append(LINK.sub(lambda match: _linked(frame, match), part))
+def _shown_lines(page: Page) -> Sequence[str]:
+    """The lines below the front matter, as far as they are shown."""
+    lines, length = page.lines[page.opening :], 0
+    for number, line in enumerate(lines):
+        length += len(line)
+        if length > PROSE_LIMIT:
+            return lines[:number]
+    return lines
+
+
+def _blocks(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """The tokens of each block that is in no other block."""
+    block: list[Token] = []
+    depth = 0
+    for token in tokens:
+        block.append(token)
+        depth += token.nesting
+        if depth == 0:
+            yield block
+            block = []
+
+
+def _html(frame: Frame, block: Sequence[Token]) -> str:
+    """The HTML of a block, in which each mention of an article or a thread is a link."""
+    for token in block:
+        if token.children is not None:
+            token.children = list(_linked(frame, token.children))
+        elif token.type in ("fence", "code_block"):  # within a list or quotation, or indented
+            code = preformatted(token.content[:CODE_LIMIT].removesuffix("\n"))
+            token.type = "html_block"
+            token.content = f'<div class="highlight"><pre><code>{code}</code></pre></div>'
+    return str(_markdown.renderer.render(block, _markdown.options, {}))
+
+
+def _linked(frame: Frame, tokens: Sequence[Token]) -> Iterator[Token]:
+    """The tokens of a line of text, without the links that must not be, with those to be added."""
+    inside: list[bool] = []  # of each open link, whether it is shown
+    for token in tokens:
+        if token.type == "link_open":
+            address = _address(frame, str(token.attrs.get("href", "")))
+            inside.append(bool(address))
+            if address:
+                token.attrs = {"href": address}
+                yield token
+        elif token.type == "link_close":
+            if inside.pop():
+                yield token
+        elif token.type == "text" and not any(inside):
+            yield Token("html_inline", "", 0, content=_mentions(frame, token.content))
         else:
-            parts.append(part)
-    return linked_ids(frame, "".join(parts))
+            yield token
 
 
-def spans(prose: str) -> Iterator[tuple[bool, str]]:
-    """The spans of code in a text, and what stands between them, in order."""
-    if "`" not in prose:
-        yield False, prose
-        return
-    for number, paragraph in enumerate(re.split(r"(\n[ \t]*\n)", prose)):
-        if number % 2:
-            yield False, paragraph
-            continue
-        runs = [(match.start(), match.end()) for match in TICKS.finditer(paragraph)]
-        later: dict[int, list[int]] = {}
-        for i in reversed(range(len(runs))):
-            later.setdefault(runs[i][1] - runs[i][0], []).append(i)
-        at, i = 0, 0
-        while i < len(runs):
-            start, end = runs[i]
-            same = later[end - start]
-            while same and same[-1] <= i:
-                same.pop()
-            if not same or (start and paragraph[start - 1] == "\\"):
-                i += 1
-                continue
-            closing = same[-1]
-            yield False, paragraph[at:start]
-            yield True, paragraph[end : runs[closing][0]]
-            at, i = runs[closing][1], closing + 1
-        yield False, paragraph[at:]
-
-
-def inert(code: str) -> str:
-    """Code of a span, in characters that Markdown does not act on."""
-    plain = " ".join(code.replace("\\|", "|").split("\n")).strip()
-    return ACTS.sub(lambda match: f"&#{ord(match[0])};", plain)
-
-
-def _linked(frame: Frame, match: re.Match[str]) -> str:
-    kind, source = match.lastgroup, match[0]
-    if kind == "target":
-        words = str(LINK.sub(lambda inner: _plain(inner[0]), match["text"]))
-        url = _url(frame, match["target"])
-        return f'<a href="{url}">{words}</a>' if url else words
-    if kind == "auto":
-        return f'<a href="{escape(match["auto"])}">{_plain(match["auto"])}</a>'
-    if kind == "reference":
-        return f'<a href="{escape(upstream_url(source))}">{_plain(source)}</a>'
-    if kind == "escaped":
-        return _plain(match["escaped"])
-    return source if kind == "entity" else _plain(source)
-
-
-def _url(frame: Frame, target: str) -> str:
+def _address(frame: Frame, target: str) -> str:
     """Where a link of an author goes: to the web, to a heading or to an article; else nowhere."""
     if target.startswith(("http://", "https://", "#")):
-        return str(escape(target))
+        return target
     article = frame.model.config.id_pattern.match(target.rpartition("/")[2])
     if article and article[0] in frame.model.by_id:
         return f"{frame.in_language(article[0])}/"
     return ""
 
 
-def _plain(words: str) -> str:
-    return re.sub(r"[<>&\[\]{}`_*#]", lambda match: f"&#{ord(match[0])};", words)
+def _mentions(frame: Frame, text: str) -> str:
+    """A text as HTML, in which references to threads and the ids of other articles are links."""
+    parts, end = [], 0
+    for match in REFERENCE.finditer(text):
+        parts.append(_article_ids(frame, text[end : match.start()]))
+        parts.append(f'<a href="{escape(upstream_url(match[0]))}">{escape(match[0])}</a>')
+        end = match.end()
+    return "".join([*parts, _article_ids(frame, text[end:])])
 
 
-def linked_ids(frame: Frame, html: str) -> str:
-    """Every id of an article linked, unless it stands in a tag, a link or code."""
+def _article_ids(frame: Frame, text: str) -> str:
+    """A text as HTML, in which the ids of other articles are links."""
     pattern, own_id = frame.model.config.id_pattern, frame.path.partition("/")[0]
-    if not pattern.search(html):
-        return html
-    pieces = re.split(r"(<a .*?</a>|<code>.*?</code>)", html, flags=re.DOTALL)
-    for i in range(0, len(pieces), 2):
-        pieces[i] = pattern.sub(
-            lambda match: (
-                f'<a href="{frame.in_language(match[0])}/">{match[0]}</a>'
-                if match[0] in frame.model.by_id and match[0] != own_id
-                else match[0]
-            ),
-            pieces[i],
-        )
-    return "".join(pieces)
+    return pattern.sub(
+        lambda match: (
+            f'<a href="{frame.in_language(match[0])}/">{match[0]}</a>'
+            if match[0] in frame.model.by_id and match[0] != own_id
+            else match[0]
+        ),
+        str(escape(text)),
+    )
+
+
+def _inert(html: str) -> str:
+    """HTML in characters that Markdown does not act on; its tags stay."""
+    return ACTS.sub(
+        lambda match: f"&#{ord(match[1])};" if match[1] else match[0], single_line(html)
+    )
