@@ -53,7 +53,7 @@ def verified(base: Base, *, problem: str = "") -> tuple[Result, list[tuple[str |
     return result, engines[0].runs
 
 
-def test_green_is_one_run(base: Base) -> None:
+def test_green_is_a_single_run(base: Base) -> None:
     """A claim that stands is not run again, and no control is run for it."""
     base.article(fence("python fix", "assert True"))
     result, runs = verified(base)

@@ -103,8 +103,8 @@ LIES = (
 def test_a_sound_article_is_green(base: Base) -> None:
     """Every claim of a sound article is confirmed, and the exit code is 0."""
     base.article(*SOUND, matter=AFFECTED)
-    done = base.verify()
-    assert (done.code, done.verdicts) == (0, {f"KB0001/{k}": v for k, v in GREEN.items()})
+    finished = base.verify()
+    assert (finished.code, finished.verdicts) == (0, {f"KB0001/{k}": v for k, v in GREEN.items()})
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.name)
@@ -116,14 +116,14 @@ def test_a_false_claim_is_red(base: Base, lie: Lie) -> None:
     )
     assert text.count(lie.old) == 1
     file.write_text(text.replace(lie.old, lie.new), "utf-8")
-    done = base.verify()
-    assert (done.code, done.verdicts) == (
+    finished = base.verify()
+    assert (finished.code, finished.verdicts) == (
         1,
         {f"KB0001/{k}": v for k, v in (GREEN | lie.red).items()},
     )
     for snippet in lie.red:
-        assert lie.reason in done.result(snippet)["reason"]
-        assert f"✗ {lie.red[snippet]} KB0001/{snippet}" in done.out
+        assert lie.reason in finished.result(snippet)["reason"]
+        assert f"✗ {lie.red[snippet]} KB0001/{snippet}" in finished.out
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_a_false_claim_is_red(base: Base, lie: Lie) -> None:
 def test_how_a_repro_fails(base: Base, fails: str, code: str, verdict: str) -> None:
     """`fails=` names the one way to fail that counts; the failure of another kind is red."""
     base.article(fence(f"python repro id=r1 fails={fails}", code))
-    done = base.verify()
-    assert done.verdicts == {"KB0001/r1": verdict}, done.out
+    finished = base.verify()
+    assert finished.verdicts == {"KB0001/r1": verdict}, finished.out
 
 
 def test_elsewhere_another_failure_is_none_of_ours(base: Base) -> None:
@@ -169,16 +169,16 @@ def test_elsewhere_a_repro_passes(base: Base) -> None:
         fence("python repro id=r1", "assert True"),
         matter='affected:\n  - {packaging: "<1"}\n  - {python: "<3"}',
     )
-    done = base.verify()
-    assert (done.code, done.verdicts) == (0, {"KB0001/r1": "resolved"})
+    finished = base.verify()
+    assert (finished.code, finished.verdicts) == (0, {"KB0001/r1": "resolved"})
 
 
 def test_what_is_not_installed_is_skipped(base: Base) -> None:
     """Where the package of the claim is not installed nothing is run, and nothing concluded."""
     base.article(*SOUND, matter='affected:\n  - {no-such-package: ">=1"}')
-    done = base.verify()
-    assert (done.code, set(done.verdicts.values())) == (3, {"skipped"})
-    assert "no-such-package is not installed" in done.out
+    finished = base.verify()
+    assert (finished.code, set(finished.verdicts.values())) == (3, {"skipped"})
+    assert "no-such-package is not installed" in finished.out
 
 
 def test_a_prerelease_on_the_boundary_is_unknown(base: Base, tmp_path: Path) -> None:
@@ -190,19 +190,19 @@ def test_a_prerelease_on_the_boundary_is_unknown(base: Base, tmp_path: Path) -> 
         "Name: thing\nVersion: 2.8.0.dev1"
     )
     base.article(*SOUND, matter='affected:\n  - {thing: ">=2.7,<2.8"}')
-    done = base.verify("--toolchain", str(tmp_path / "v" / "bin" / "python"))
-    assert done.result("r1")["verdict"] == done.result("d1")["verdict"] == "unknown"
-    assert "thing 2.8.0.dev1 is a pre-release on the boundary" in done.result("r1")["reason"]
-    assert done.result("f1")["verdict"] == "holds", "a fix passes on either side"
+    finished = base.verify("--toolchain", str(tmp_path / "v" / "bin" / "python"))
+    assert finished.result("r1")["verdict"] == finished.result("d1")["verdict"] == "unknown"
+    assert "thing 2.8.0.dev1 is a pre-release on the boundary" in finished.result("r1")["reason"]
+    assert finished.result("f1")["verdict"] == "holds", "a fix passes on either side"
     assert base.verify("--toolchain", str(tmp_path / "v/bin/python"), "--role", "repro").code == 3
 
 
 def test_red_is_confirmed_in_a_fresh_interpreter(base: Base) -> None:
     """What fails in a fork and passes in an interpreter of its own does not contradict a claim."""
-    only_there = "assert 'zygote' not in open('/proc/self/cmdline').read()"
-    base.article(fence("python fix id=f1", only_there))
-    done = base.verify("--record")
-    assert (done.code, done.verdicts) == (0, {"KB0001/f1": "holds"})
+    not_in_a_fork = "assert 'zygote' not in open('/proc/self/cmdline').read()"
+    base.article(fence("python fix id=f1", not_in_a_fork))
+    finished = base.verify("--record")
+    assert (finished.code, finished.verdicts) == (0, {"KB0001/f1": "holds"})
     assert [row["outcome"]["isolation"] for row in base.rows()] == ["spawn"], "the fork had failed"
 
 
@@ -212,15 +212,15 @@ def test_a_machine_that_is_unwell_contradicts_nothing(base: Base, tmp_path: Path
     nvcc.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "release 13.0, V13.0.1"\n')
     nvcc.chmod(0o755)
     base.article(fence("cuda fix id=f1 requires=nvcc", "__global__ void kernel() {}"))
-    done = base.verify("--record", PATH=f"{tmp_path}:/usr/bin:/bin")
-    assert (done.code, done.verdicts) == (3, {"KB0001/f1": "inconclusive"}), done.out
-    assert "this machine is unwell: a known-good control" in done.out
+    finished = base.verify("--record", PATH=f"{tmp_path}:/usr/bin:/bin")
+    assert (finished.code, finished.verdicts) == (3, {"KB0001/f1": "inconclusive"}), finished.out
+    assert "this machine is unwell: a known-good control" in finished.out
     assert not (base.root / "evidence").exists()
 
 
-def test_a_tool_that_is_not_there_contradicts_nothing(base: Base) -> None:
+def test_a_missing_tool_contradicts_nothing(base: Base) -> None:
     """A snippet whose tool cannot be started has shown nothing."""
     base.article(fence('python fix id=f1 tool="no-such-tool --flag"', "assert True"))
-    done = base.verify()
-    assert (done.code, done.verdicts) == (3, {"KB0001/f1": "inconclusive"}), done.out
-    assert "no-such-tool" in done.out
+    finished = base.verify()
+    assert (finished.code, finished.verdicts) == (3, {"KB0001/f1": "inconclusive"}), finished.out
+    assert "no-such-tool" in finished.out

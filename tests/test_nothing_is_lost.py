@@ -117,11 +117,11 @@ def test_a_full_disk_for_evidence(base: Base) -> None:
     old = (evidence / "KB0001.jsonl").read_text("utf-8")
     large = "print('x' * 20_000)"
     base.article(fence("python control id=a", large), fence("python control id=b", large + " "))
-    done = on_a_small_disk(base, evidence, "16k", "verify", "--record")
-    assert done.returncode == 2
-    assert done.stdout.endswith(f"\n\nKB0001.jsonl\n{old}"), "no other file, this one as it was"
-    assert "No space left on device" in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    finished = on_a_small_disk(base, evidence, "16k", "verify", "--record")
+    assert finished.returncode == 2
+    assert finished.stdout.endswith(f"\n\nKB0001.jsonl\n{old}"), "no other file, this one as it was"
+    assert "No space left on device" in finished.stdout + finished.stderr
+    assert "Traceback" not in finished.stderr
 
 
 @pytest.mark.usefixtures("mounts")
@@ -133,7 +133,7 @@ def test_a_full_disk_for_scratch(base: Base, files: int) -> None:
     full.mkdir()
     mounted = f'mount -t tmpfs -o size=8m,nr_inodes={files} none {full} && "$@"; status=$?; '
     ends = f'test -z "$(ls -A {full})" && echo all clean; exit $status'
-    done = subprocess.run(
+    finished = subprocess.run(
         ["unshare", "-Urm", "sh", "-c", mounted + ends, "sh", *KBTOOLS, "-C", base.root, "verify"],
         env=base.environment(TMPDIR=str(full)),
         capture_output=True,
@@ -141,11 +141,11 @@ def test_a_full_disk_for_scratch(base: Base, files: int) -> None:
         timeout=60,
         check=False,
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == (2 if files == 4 else 3), said
-    assert "No space left on device" in said
-    assert "Traceback" not in said
-    assert done.stdout.endswith("all clean\n")
+    output = finished.stdout + finished.stderr
+    assert finished.returncode == (2 if files == 4 else 3), output
+    assert "No space left on device" in output
+    assert "Traceback" not in output
+    assert finished.stdout.endswith("all clean\n")
 
 
 @pytest.mark.parametrize("words", [("list",), ("rules",), ("schema",), ("verify",), ("env",)])

@@ -19,12 +19,12 @@ REPRO = fence("python repro id=r1", "raise ValueError('the failure')")
 def test_json(base: Base) -> None:
     """`--json` writes schema, toolchain, one result a snippet, and how many of each verdict."""
     base.article(GOOD, BAD, REPRO)
-    done = base.verify()
-    assert set(done.json) == {"schema", "toolchain", "unsandboxed", "results", "summary"}
-    assert done.json["schema"] == 1
-    assert "packaging" in done.json["toolchain"]["packages"]
-    assert done.json["summary"] == {"holds": 1, "broken": 1, "reproduced": 1}
-    row = done.result("f1")
+    finished = base.verify()
+    assert set(finished.json) == {"schema", "toolchain", "unsandboxed", "results", "summary"}
+    assert finished.json["schema"] == 1
+    assert "packaging" in finished.json["toolchain"]["packages"]
+    assert finished.json["summary"] == {"holds": 1, "broken": 1, "reproduced": 1}
+    row = finished.result("f1")
     assert {key: row[key] for key in ("article", "snippet", "role", "verdict", "cached")} == {
         "article": "KB0001",
         "snippet": "f1",
@@ -39,9 +39,9 @@ def test_json(base: Base) -> None:
 def test_json_on_standard_output(base: Base) -> None:
     """With `--json -` standard output is JSON and nothing else; people read standard error."""
     base.article(GOOD)
-    done = base.kbtools("verify", "--json", "-")
-    assert json.loads(done.out)["summary"] == {"holds": 1}
-    assert "KB0001/f1" in done.err
+    finished = base.kbtools("verify", "--json", "-")
+    assert json.loads(finished.out)["summary"] == {"holds": 1}
+    assert "KB0001/f1" in finished.err
 
 
 def test_junit(base: Base, tmp_path: Path) -> None:
@@ -49,19 +49,19 @@ def test_junit(base: Base, tmp_path: Path) -> None:
     base.article(GOOD, BAD, REPRO)
     base.article(fence("python fix requires=gpus:9", "assert True"), number=2)
     base.kbtools("verify", "--junit", str(tmp_path / "junit.xml"))
-    whole = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
-    assert [suite.name for suite in whole] == ["KB0001", "KB0002"]
-    assert (whole.tests, whole.failures, whole.skipped, whole.errors) == (4, 1, 1, 0)
+    report = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+    assert [suite.name for suite in report] == ["KB0001", "KB0002"]
+    assert (report.tests, report.failures, report.skipped, report.errors) == (4, 1, 1, 0)
 
 
 @pytest.mark.parametrize("option", ["--json", "--junit"])
 def test_a_report_that_cannot_be_written(base: Base, option: str) -> None:
     """A report that cannot be written is a message and exit code 2, after the run was shown."""
     base.article(GOOD)
-    done = base.kbtools("verify", option, "/no/such/folder/file")
-    assert done.code == 2
-    assert "cannot write /no/such/folder/file" in done.err
-    assert "1 holds" in done.out
+    finished = base.kbtools("verify", option, "/no/such/folder/file")
+    assert finished.code == 2
+    assert "cannot write /no/such/folder/file" in finished.err
+    assert "1 holds" in finished.out
 
 
 @pytest.mark.parametrize(
@@ -82,54 +82,54 @@ def test_selection(base: Base, words: tuple[str, ...], run: list[str]) -> None:
     """Ids, paths, snippets and roles choose what is run."""
     base.article(GOOD, REPRO)
     base.article(GOOD, number=2)
-    done = base.verify(*words)
-    assert (done.code, sorted(done.verdicts)) == (0, run)
+    finished = base.verify(*words)
+    assert (finished.code, sorted(finished.verdicts)) == (0, run)
 
 
 @pytest.mark.parametrize("word", ["KB0009", "KB0001/x9", "kb/none.md", "--role=cure", "-j0"])
 def test_an_unknown_word_is_refused(base: Base, word: str) -> None:
     """What names nothing is exit code 2 and a message that holds the word; nothing is run."""
     base.article(GOOD)
-    done = base.verify(word)
-    assert (done.code, done.json) == (2, {})
-    assert word.partition("=")[2] or word[-1] in done.err
-    assert "Traceback" not in done.err
+    finished = base.verify(word)
+    assert (finished.code, finished.json) == (2, {})
+    assert word.partition("=")[2] or word[-1] in finished.err
+    assert "Traceback" not in finished.err
 
 
 def test_a_broken_article_does_not_stop_the_others(base: Base) -> None:
     """Articles that can be read are run; those that cannot are reported, and the exit code is 2."""
     base.article(GOOD)
     base.article(fence("python fxi id=f1", "assert True"), number=2)
-    done = base.verify()
-    assert (done.code, done.verdicts) == (2, {"KB0001/f1": "holds"})
-    assert "kb/KB0002-an-article.md:14: KB008 `fxi` is no role" in done.err
-    assert "did you mean `fix`?" in done.err
+    finished = base.verify()
+    assert (finished.code, finished.verdicts) == (2, {"KB0001/f1": "holds"})
+    assert "kb/KB0002-an-article.md:14: KB008 `fxi` is no role" in finished.err
+    assert "did you mean `fix`?" in finished.err
 
 
 def test_nothing_to_run(base: Base) -> None:
     """Where nothing was run nothing is concluded: exit code 3."""
     base.article(GOOD)
-    done = base.verify("--role", "repro")
-    assert (done.code, done.verdicts) == (3, {})
-    assert "none to run" in done.out
+    finished = base.verify("--role", "repro")
+    assert (finished.code, finished.verdicts) == (3, {})
+    assert "none to run" in finished.out
 
 
 def test_fail_fast(base: Base) -> None:
     """`--fail-fast` ends the run at the first red verdict."""
     slow = [fence("python control", "import time\ntime.sleep(5)") for _ in range(8)]
     base.article(BAD, *slow)
-    done = base.verify("--fail-fast", "-j", "2", timeout=20)
-    assert (done.code, done.verdicts) == (1, {"KB0001/f2": "broken"})
+    finished = base.verify("--fail-fast", "-j", "2", timeout=20)
+    assert (finished.code, finished.verdicts) == (1, {"KB0001/f2": "broken"})
     assert base.running() == []
 
 
 def test_quiet(base: Base) -> None:
     """`--quiet` leaves out what holds, and not what is red."""
     base.article(GOOD, BAD)
-    done = base.verify("--quiet")
-    assert "KB0001/f1" not in done.out
-    assert "✗ broken KB0001/f2 (fix)  kb/KB0001-an-article.md:" in done.out
-    assert "2 snippets in" in done.out
+    finished = base.verify("--quiet")
+    assert "KB0001/f1" not in finished.out
+    assert "✗ broken KB0001/f2 (fix)  kb/KB0001-an-article.md:" in finished.out
+    assert "2 snippets in" in finished.out
 
 
 def test_timeout(base: Base) -> None:
@@ -153,9 +153,9 @@ def test_an_edit_forgets(base: Base) -> None:
     base.article(GOOD, REPRO)
     base.verify()
     base.article("A new line of prose.\n", GOOD.replace("True", "1"), REPRO)
-    done = base.verify()
-    assert done.result("f1")["cached"] is False
-    assert done.result("r1")["cached"] is True
+    finished = base.verify()
+    assert finished.result("f1")["cached"] is False
+    assert finished.result("r1")["cached"] is True
 
 
 def test_a_claim_is_judged_anew(base: Base) -> None:
@@ -163,9 +163,9 @@ def test_a_claim_is_judged_anew(base: Base) -> None:
     base.article(REPRO)
     base.verify()
     base.article(REPRO, matter='affected:\n  - {packaging: "<1"}')
-    done = base.verify()
-    assert (done.code, done.verdicts) == (1, {"KB0001/r1": "regressed"})
-    assert done.result("r1")["cached"] is False
+    finished = base.verify()
+    assert (finished.code, finished.verdicts) == (1, {"KB0001/r1": "regressed"})
+    assert finished.result("r1")["cached"] is False
 
 
 def test_a_shorter_time_is_not_remembered_for_a_longer(base: Base) -> None:
@@ -183,8 +183,8 @@ def test_a_damaged_memory_is_no_obstacle(base: Base) -> None:
     base.verify()
     [file] = (base.root / ".kbtools" / "memory").glob("*.jsonl")
     file.write_text("no row\n")
-    done = base.verify()
-    assert (done.code, done.verdicts) == (0, {"KB0001/f1": "holds"}), done.err
+    finished = base.verify()
+    assert (finished.code, finished.verdicts) == (0, {"KB0001/f1": "holds"}), finished.err
 
 
 def test_keep(base: Base) -> None:
@@ -232,7 +232,7 @@ def test_a_folder_that_cannot_be_kept(base: Base) -> None:
 @pytest.mark.parametrize(
     "words", [("--keep", "--on", "ray"), ("--no-sandbox", "--require-sandbox")], ids=" ".join
 )
-def test_options_that_exclude_each_other(base: Base, words: tuple[str, ...]) -> None:
+def test_exclusive_options(base: Base, words: tuple[str, ...]) -> None:
     """Two options of which only one may be given are refused, with both names."""
     finished = base.verify(*words)
     assert finished.code == 2

@@ -147,7 +147,7 @@ def test_two_refusals_are_the_toolchains_fault(
         engine.run(RUN, 0, lambda _: None)
 
 
-def test_nothing_is_asked_of_ray_after_the_end(engine_on: EngineOn) -> None:
+def test_ray_is_not_called_after_the_end(engine_on: EngineOn) -> None:
     """`close` waits for a thread that starts a worker: Ray ends a process that asks it later."""
     played = Played(PASSED, start=60.0)
     engine = engine_on(played)

@@ -147,7 +147,7 @@ class LocalEngine:
         """Runs one snippet, once there are slots for it."""
         with self.slots.take(gpus, alone=alone) as chosen:
             on_start(chosen)
-            return run_here(
+            return run_locally(
                 self.executor, msgspec.structs.replace(run, gpus=chosen), control=control
             )
 
@@ -177,7 +177,7 @@ class ThisMachine:
         return LocalEngine(self.config, environment.python, request)
 
 
-def run_here(executor: Executor, run: Run, *, control: bool) -> RunAnswer:
+def run_locally(executor: Executor, run: Run, *, control: bool) -> RunAnswer:
     """Runs a snippet with an executor of this machine, on the GPUs that the run names.
 
     Args:

@@ -49,15 +49,13 @@ class RayToolchain(Environment, frozen=True):
     """As given to `--toolchain`; None: the Python that runs Ray."""
     gpu_kind: str | None = None
     """Of the machine's GPUs, as Ray has it; None: any machine."""
-    is_one_of_several: bool = False
+    names_gpu_kind: bool = False
     """Whether the cluster has other kinds of GPUs, too."""
 
     @property
     def title(self) -> str | None:
         """The toolchain's name and, where there are several kinds of GPU, the kind."""
-        return (
-            f"{self.name or 'Python'} on {self.gpu_kind}" if self.is_one_of_several else self.name
-        )
+        return f"{self.name or 'Python'} on {self.gpu_kind}" if self.names_gpu_kind else self.name
 
 
 class RayPool:
@@ -129,7 +127,7 @@ class RayPool:
                 name=selector if selector in declarations else None,
                 selector=selector,
                 gpu_kind=kind,
-                is_one_of_several=len(kinds) > 1,
+                names_gpu_kind=len(kinds) > 1,
             )
             for selector in _selectors(selection, list(declarations))
             for kind in kinds or [None]

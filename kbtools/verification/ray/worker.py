@@ -14,7 +14,7 @@ from kbtools.running import Executor, Run
 from kbtools.toolchains import declared, environments
 from kbtools.toolchains.environments import Environment
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.machines import EngineRequest, RunAnswer, run_here
+from kbtools.verification.machines import EngineRequest, RunAnswer, run_locally
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ class Worker:
     def run(self, run: Run, control: bool) -> RunAnswer:
         """Runs one snippet and, where `control` is set, a known-good program after it."""
         assert self.executor is not None
-        return run_here(
+        return run_locally(
             self.executor, msgspec.structs.replace(run, gpus=self.gpus), control=control
         )
 
