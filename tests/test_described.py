@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
+import subprocess
+import sys
 import venv
 from pathlib import Path
 
 import pytest
 
+import kbtools.running
 from kbtools.toolchains.model import Toolchain, describe
 
 BIN = "triton/backends/nvidia/bin"
+DESCRIBE = Path(kbtools.running.__file__).parent / "describe.py"
 
 
 @pytest.fixture
@@ -41,6 +47,18 @@ def tool(folder: Path, name: str, release: str) -> None:
     text = f"Cuda compilation tools, release {release.rpartition('.')[0]}, V{release}"
     (folder / name).write_text(f"#!/bin/sh\necho '{text}'\n")
     (folder / name).chmod(0o755)
+
+
+def test_one_object_is_printed(tmp_path: Path) -> None:
+    """`describe.py` prints what its interpreter and the machine have, and nothing else."""
+    tool(tmp_path, "nvidia-smi", "12.8.93")
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'A GPU, 9.0, 580.1'\necho 'bad row'\n")
+    variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    printed = subprocess.check_output([sys.executable, str(DESCRIBE)], env=variables, timeout=60)
+    described = json.loads(printed)
+    assert described["python"] == platform.python_version()
+    assert described["packages"]["pytest"] == pytest.__version__
+    assert (described["gpus"], described["driver"]) == ([{"name": "A GPU", "sm": "9.0"}], "580.1")
 
 
 def test_the_ptxas_of_triton_counts(environment: Path, tmp_path: Path) -> None:
