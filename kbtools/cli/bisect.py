@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Find the releases between which a repro changes.")
 @click.argument("article", metavar="ID[/SNIPPET]")
-@click.option("--package", required=True, help="The package whose versions are searched.")
-@click.option("--from", "first", metavar="VERSION", help="Oldest version. [default: all]")
-@click.option("--to", "last", metavar="VERSION", help="Newest version. [default: all]")
+@click.option(
+    "--package", required=True, metavar="NAME", help="The package whose releases are tried."
+)
+@click.option(
+    "--from", "first", metavar="VERSION", help="The oldest release to try. [default: the first]"
+)
+@click.option(
+    "--to", "last", metavar="VERSION", help="The newest release to try. [default: the last]"
+)
 @click.option("--like", metavar="TOOLCHAIN", help="Toolchain in which the package is replaced.")
-@click.option("--every", is_flag=True, help="Try every version, so that no flip is missed.")
-@click.option("--keep", is_flag=True, help="Keep the environments that are built on the way.")
+@click.option("--every", is_flag=True, help="Try every release, so that no change is missed.")
+@click.option("--keep", is_flag=True, help="Keep the environments that are built for the search.")
 @click.option(
     "--dry-run", is_flag=True, help="Print what would be built and its size, and build nothing."
 )
@@ -37,11 +43,13 @@ def bisect(
     keep: bool,
     dry_run: bool,
 ) -> None:
-    """Finds between which two releases of a package the repro of ID flips.
+    """Find the two neighbouring releases of a package between which the repro of ID changes.
 
-    Each step builds a toolchain, runs the repro there and records evidence. Both ends are tried
-    first. Exits with 0 when a flip was found and the article's range agrees with all that was
-    seen, 1 when it does not, 3 when no flip was found.
+    That is, it fails on one of them and passes on the other. Each step builds a toolchain, runs the
+    repro in it and records evidence; the oldest and the newest release are tried first.
+
+    The exit code is 0 if a change was found and the article's `affected` agrees with every run, 1
+    if it does not agree, and 3 if no change was found.
     """
     from kbtools.checks.base import load_base, readable_articles
     from kbtools.cli.toolchain import progress

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SARIF = click.option("--sarif", "sarif_file", metavar="FILE", help="Write SARIF to FILE, or to - .")
+SARIF = click.option(
+    "--sarif", "sarif_file", metavar="FILE", help="Write SARIF to FILE; - is standard output."
+)
 GITHUB = click.option(
     "--github/--no-github",
     default=lambda: os.environ.get("GITHUB_ACTIONS") == "true",
-    help="Print annotations for GitHub Actions. [default: where GITHUB_ACTIONS is true]",
+    help="Print annotations for GitHub Actions. [default: if GITHUB_ACTIONS is true]",
 )
 
 
@@ -45,13 +47,18 @@ def options(command: F) -> F:
             "--prometheus",
             "prometheus_file",
             metavar="FILE",
-            help="Write metrics for Prometheus to FILE, whole, or to - .",
+            help="Write metrics for Prometheus to FILE, in one step; - is standard output.",
         ),
         SARIF,
         click.option(
-            "--junit", "junit_file", metavar="FILE", help="Write JUnit XML to FILE, or to - ."
+            "--junit",
+            "junit_file",
+            metavar="FILE",
+            help="Write JUnit XML to FILE; - is standard output.",
         ),
-        click.option("--json", "json_file", metavar="FILE", help="Write JSON to FILE, or to - ."),
+        click.option(
+            "--json", "json_file", metavar="FILE", help="Write JSON to FILE; - is standard output."
+        ),
     ):
         command = option(command)
     return command

@@ -98,7 +98,10 @@ class Verification(msgspec.Struct, frozen=True):
 @click.command(short_help="Run snippets and compare the results with the claims.")
 @click.argument("articles", nargs=-1, metavar="[ID|PATH|ID/SNIPPET]...")
 @click.option(
-    "--jobs", "-j", type=click.IntRange(1), help="Snippets at once. [default: as many as cores]"
+    "--jobs",
+    "-j",
+    type=click.IntRange(1),
+    help="Run so many snippets at once. [default: one for each core]",
 )
 @click.option(
     "--all", "rerun_remembered", is_flag=True, help="Run snippets whose outcome is remembered, too."
@@ -108,49 +111,49 @@ class Verification(msgspec.Struct, frozen=True):
     "roles",
     type=click.Choice([str(role) for role in Role]),
     multiple=True,
-    help="Only snippets of this role; may be given several times.",
+    help="Run only snippets of this role. May be repeated.",
 )
 @click.option(
     "--toolchain",
     metavar="NAME|PYTHON,...|all",
-    help="Toolchains of toolchains.toml, or paths of interpreters; `all` takes every one that is"
-    " built here. [default: this one]",
+    help="Toolchains of toolchains.toml or paths of Python interpreters; `all` takes every one that"
+    " is built here. [default: the interpreter that runs kbtools]",
 )
 @click.option(
     "--isolation",
     type=click.Choice(["fork", "spawn"]),
     default="fork",
     show_default=True,
-    help="A fork of a warm interpreter for each snippet, or a new one.",
+    help="Fork a warm interpreter for each snippet, or start a new one.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Limit for each snippet, instead of what configuration and fences say.",
+    help="Time limit of each snippet. [default: as in its fence or in kbtools.toml]",
 )
 @click.option(
     "--shard",
     metavar="N/OF",
-    help="Only this part of the snippets, as in 2/8: balanced by recorded seconds, and stable when"
-    " articles are added.",
+    help="Run only one part of the snippets, as in 2/8. Parts take about the same time, by recorded"
+    " seconds, and change little when articles are added.",
 )
 @click.option(
     "--needs",
     multiple=True,
     metavar="cpu|gpu|gpus:N",
-    help="Only snippets that need such a machine; may be given several times.",
+    help="Run only snippets that need such a machine. May be repeated.",
 )
 @click.option(
     "--changed-since",
     metavar="REF",
-    help="Only articles that changed since this branch left REF, according to git.",
+    help="Run only articles and toolchains that changed in git since this branch left REF.",
 )
 @click.option(
     "--on",
     metavar="ray[://ADDRESS]",
-    help="Run the snippets on a Ray cluster instead of here, as in ray://auto; `ray` alone starts"
-    " one on this machine.",
+    help="Run the snippets on a Ray cluster, as in ray://auto; `ray` starts one on this machine."
+    " [default: without Ray]",
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first red verdict.")
 @click.option("--record", is_flag=True, help="Write the outcomes to evidence/.")
@@ -161,19 +164,22 @@ class Verification(msgspec.Struct, frozen=True):
     " command that repeats the run.",
 )
 @reporting.options
-@click.option("--quiet", "-q", is_flag=True, help="Only the summary.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the summary.")
 @click.option("--no-sandbox", is_flag=True, help="Run snippets without the sandbox.")
 @click.option(
     "--require-sandbox",
     is_flag=True,
-    help="Run nothing (exit 2) where the kernel refuses a part of the sandbox.",
+    help="Run nothing, and exit with 2, if the kernel refuses a part of the sandbox.",
 )
 @click.pass_context
 def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> None:
-    """Runs the snippets of ARTICLES (default: all) and judges them against their claims.
+    """Run the snippets of articles and compare the results with the articles' claims.
 
-    Exits with 0 when no claim is contradicted, 1 when one is, 2 when an article cannot be read,
-    3 when nothing could be concluded.
+    An argument is the id or the path of an article, or a single snippet as in KB0002/r1. Without
+    arguments, all articles are run.
+
+    The exit code is 0 if no claim is contradicted, 1 if one is, 2 if an article cannot be read,
+    and 3 if nothing could be concluded, for example because every snippet was skipped.
     """
     from kbtools.checks.base import load_base, readable_articles
 
