@@ -52,4 +52,4 @@ def test_toolchains_of_a_single_article(
     text = page.decode()
     assert text.count('<th scope="col"') == 1 + columns
     assert text.count("Python 3.9.0") >= 1, "it is listed, whatever the columns"
-    assert ("One article alone" in text) is (columns == 1)
+    assert ("used by a single article" in text) is (columns == 1)

@@ -36,13 +36,13 @@ def both() -> tuple[Matcher, Browser]:
 
 def differing(logs: dict[str, str], matcher: Matcher, browser: Browser) -> dict[str, Any]:
     """Of these logs the ones that the two answer differently, with both answers."""
-    found = {}
+    answers = {}
     for name, log in logs.items():
         ours = json.loads(msgspec.json.encode(matcher.diagnose(log)))
         theirs = browser.diagnose(log)
         if ours != theirs:
-            found[name] = (ours, theirs)
-    return found
+            answers[name] = (ours, theirs)
+    return answers
 
 
 def cut(logs: dict[str, str]) -> dict[str, str]:
@@ -53,13 +53,13 @@ def cut(logs: dict[str, str]) -> dict[str, str]:
 
 def recorded() -> dict[str, str]:
     """What every snippet printed, each text once."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for file in sorted((ROOT / "evidence").glob("*.jsonl")):
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
             output = json.loads(line).get("outcome", {}).get("output")
             if output:
-                found.setdefault(output, f"{file.name}:{number}")
-    return {name: output for output, name in found.items()}
+                names.setdefault(output, f"{file.name}:{number}")
+    return {name: output for output, name in names.items()}
 
 
 def test_the_corpus() -> None:
@@ -134,13 +134,13 @@ def test_characters(line: str) -> None:
         Signature("boom: it failed", r"^[^x]*\bboom:\s.*failed\S*\s*$", "错误|it .{1,9}$"),
     )
     span: tuple[dict[str, str], ...] = ({"triton": ">=2.2,<3.0"}, {"torch": "<2", "sm": ">=9.0"})
-    one = IndexEntry("KB0001", "t", "s", "blocks", signatures, span, confusable=("KB0002",))
-    others = (
+    first = IndexEntry("KB0001", "t", "s", "blocks", signatures, span, confusable=("KB0002",))
+    shorter = (
         *(Signature("boom: it"), Signature("it failed"), Signature("failed", r"failed\sthen")),
         Signature("a literal that stands at the end"),
     )
-    other = IndexEntry("KB0002", "t", "s", "blocks", others)
-    entries = (one, other)
+    second = IndexEntry("KB0002", "t", "s", "blocks", shorter)
+    entries = (first, second)
     versions = version_patterns(
         (condition for entry in entries for condition in entry.affected), ToolchainForm()
     )
@@ -167,18 +167,18 @@ RANGES = [
 
 def answer(affected: tuple[dict[str, str], ...], toolchain: Toolchain) -> bool | str:
     """What `is_affected` says, in the words of `affected.js`."""
-    found = is_affected(affected, toolchain)
-    if isinstance(found, MissingVersion):
+    decision = is_affected(affected, toolchain)
+    if isinstance(decision, MissingVersion):
         return "missing"
-    return "undecided" if isinstance(found, UndecidedVersion) else found
+    return "undecided" if isinstance(decision, UndecidedVersion) else decision
 
 
 def test_versions() -> None:
     """Whether a version lies in a range, for many of both."""
     versions = [release + ending for release in RELEASES for ending in ENDINGS]
     versions += ["v3.0", "3.0-1", "3.0.0-beta.2", "3.0c1", "3.0alpha", "not", "3.x"]
-    cases = [(one, version) for one in RANGES for version in versions]
-    assert all(parse_range(one) for one in RANGES)
+    cases = [(text, version) for text in RANGES for version in versions]
+    assert all(parse_range(text) for text in RANGES)
     ours = [answer(({"a": r},), Toolchain(python="", packages={"a": v})) for r, v in cases]
     theirs = json.loads(
         evaluate(
@@ -194,8 +194,10 @@ def test_alternatives() -> None:
     """What is missing, undecided or false weighs the same in conditions of several."""
     conditions = [{"a": ">=3.0"}, {"a": "<3.0"}, {"b": ">1"}, {"sm": ">=9.0"}, {"gpus": ">1"}]
     conditions += [{"a": "absent"}, {"b": "absent"}]
-    pairs = [one | other for one in conditions for other in conditions]
-    cases = [((one, other), v) for one in pairs for other in pairs for v in ("2.9", "3.0rc1", "?")]
+    pairs = [left | right for left in conditions for right in conditions]
+    cases = [
+        ((left, right), v) for left in pairs for right in pairs for v in ("2.9", "3.0rc1", "?")
+    ]
     ours = [answer(claims, Toolchain(python="", packages={"a": v})) for claims, v in cases]
     theirs = json.loads(
         evaluate(

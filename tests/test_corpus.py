@@ -17,20 +17,20 @@ LAUNCHER = "KB0098"
 EXPECTED: dict[str, dict[str, Any]] = tomllib.loads((LOGS / "expected.toml").read_text("utf-8"))
 
 
-def test_every_log_is_listed_and_there() -> None:
+def test_every_log_is_listed() -> None:
     """No log without an expected answer, no answer without its log."""
     assert sorted(EXPECTED) == sorted(file.name for file in LOGS.glob("*.log"))
 
 
 def test_expected_ids_are_articles() -> None:
     """Every expected answer is an article of this knowledge base, named once."""
-    known = {file.name.partition("-")[0] for file in (ROOT / "kb").glob("*.md")}
+    articles = {file.name.partition("-")[0] for file in (ROOT / "kb").glob("*.md")}
     for name, entry in EXPECTED.items():
-        assert set(entry["expect"]) <= known, name
+        assert set(entry["expect"]) <= articles, name
         assert len(set(entry["expect"])) == len(entry["expect"]), name
 
 
-def test_made_by_a_recipe() -> None:
+def test_every_log_names_its_recipe() -> None:
     """Every log names the recipe that made it, and that recipe expects the same."""
     recipes = {
         name: table
@@ -41,18 +41,18 @@ def test_made_by_a_recipe() -> None:
         recipe = entry["made"].removeprefix("python make.py ")
         assert f"{recipe}.log" == name
         table = recipes[recipe]
-        told = table.get("expect", recipes.get(table.get("like", ""), {}).get("expect"))
-        assert told == entry["expect"], name
+        expect = table.get("expect", recipes.get(table.get("like", ""), {}).get("expect"))
+        assert expect == entry["expect"], name
 
 
-def test_both_kinds_are_there() -> None:
+def test_the_corpus_has_both_kinds() -> None:
     """A corpus of positives alone would praise a matcher that always answers."""
     answers = [bool(entry["expect"]) for entry in EXPECTED.values()]
     assert answers.count(True) >= 100
     assert answers.count(False) >= 40
 
 
-def test_the_end_is_told_apart_only_where_it_holds_nothing() -> None:
+def test_the_end_has_an_answer_of_its_own_only_where_it_shows_less() -> None:
     """The last lines show nothing, some of what the failure is, or what every rank's ends with."""
     for name, entry in EXPECTED.items():
         if "expect_tail" in entry:
@@ -68,7 +68,7 @@ def test_how_good_the_matcher_is(end: bool) -> None:
     cases = list(scoring.corpus(LOGS))
     if end:
         cases = [scoring.last_lines(case, scoring.TAIL) for case in cases]
-    found = scoring.score(scoring.scored(cases, Matcher(load(ROOT))))
-    assert found.recall >= 0.98
-    assert found.sure >= 0.75 * found.failures
-    assert (found.false_alarms, found.surely_wrong) == (0, 0)
+    score = scoring.score(scoring.scored(cases, Matcher(load(ROOT))))
+    assert score.recall >= 0.98
+    assert score.sure >= 0.75 * score.failures
+    assert (score.false_alarms, score.surely_wrong) == (0, 0)

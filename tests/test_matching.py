@@ -47,9 +47,9 @@ def diagnose(text: str, *entries: IndexEntry) -> Diagnosis:
     return Matcher(Index(1, "tiles", "", entries or (TILE,), versions=VERSIONS)).diagnose(text)
 
 
-def ids(found: Diagnosis) -> list[str]:
+def ids(diagnosis: Diagnosis) -> list[str]:
     """The articles, best first."""
-    return [match.id for match in found.matches]
+    return [match.id for match in diagnosis.matches]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def ids(found: Diagnosis) -> list[str]:
 def test_what_stands_around_a_line(line: str) -> None:
     """Colours, times, ranks, workers, quotes and carriage returns do not hide a failure."""
     text = f"starting\n{line}\nstopping\n"
-    found = diagnose(text)
-    assert ids(found) == ["KB0001"]
+    diagnosis = diagnose(text)
+    assert ids(diagnosis) == ["KB0001"]
     assert Log(clean(line)).text.strip().endswith(FAILURE)
 
 
@@ -96,8 +96,8 @@ def test_what_stands_around_a_line(line: str) -> None:
 )
 def test_broken_lines(text: str) -> None:
     """A failure that a terminal broke over two lines is found, at its first line."""
-    found = diagnose(f"starting\n{text}\nstopping")
-    assert [(match.id, match.line) for match in found.matches] == [("KB0001", 2)]
+    diagnosis = diagnose(f"starting\n{text}\nstopping")
+    assert [(match.id, match.line) for match in diagnosis.matches] == [("KB0001", 2)]
 
 
 def test_the_answer_explains_itself() -> None:
@@ -133,9 +133,9 @@ def test_versions_rule_out() -> None:
 
 def test_what_is_near() -> None:
     """Of two that print the same line, the one whose context is in the log comes first."""
-    found = diagnose(f"compiling for sm_100\n{FAILURE}", TILE, ALIKE)
-    assert ids(found) == ["KB0002", "KB0001"]
-    assert found.matches[0].confident
+    diagnosis = diagnose(f"compiling for sm_100\n{FAILURE}", TILE, ALIKE)
+    assert ids(diagnosis) == ["KB0002", "KB0001"]
+    assert diagnosis.matches[0].confident
     assert not diagnose(FAILURE, TILE, ALIKE).matches[1].confident
 
 
@@ -150,13 +150,13 @@ def test_a_wrapper_ranks_below_what_it_wraps() -> None:
 
 def test_the_first_error_counts() -> None:
     """Of two failures the first is the answer: the second may be its consequence."""
-    other = msgspec.structs.replace(
+    worker = msgspec.structs.replace(
         TILE, id="KB0004", affected=(), signatures=(Signature("worker died with exit code"),)
     )
     later = "The above exception was the direct cause\n\nError: worker died with exit code 1"
-    assert ids(diagnose(f"{FAILURE}\n\n{later}", other, TILE)) == ["KB0001", "KB0004"]
+    assert ids(diagnose(f"{FAILURE}\n\n{later}", worker, TILE)) == ["KB0001", "KB0004"]
     warned = f"UserWarning: worker died with exit code 0\n{FAILURE}"
-    assert ids(diagnose(warned, other, TILE)) == ["KB0001", "KB0004"]
+    assert ids(diagnose(warned, worker, TILE)) == ["KB0001", "KB0004"]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_none(text: str) -> None:
     assert diagnose(text).matches == ()
 
 
-def test_a_long_log_is_looked_at_from_both_ends() -> None:
+def test_a_long_log_is_read_from_both_ends() -> None:
     """What is left out is the middle, and the lines keep their numbers."""
     noise = [f"step {i}" for i in range(3 * MAX_LINES)]
     assert [m.line for m in diagnose("\n".join([FAILURE, *noise])).matches] == [1]
@@ -201,8 +201,8 @@ def test_a_long_log_is_looked_at_from_both_ends() -> None:
 )
 def test_versions_in_a_log(text: str, versions: list[str | None]) -> None:
     """Versions are read from what pip, PyTorch and paths print, and from no other name."""
-    found = VersionReader(VERSIONS).read(text)
-    assert [found.get("torch"), found.get("python")] == versions
+    reading = VersionReader(VERSIONS).read(text)
+    assert [reading.get("torch"), reading.get("python")] == versions
 
 
 def test_which_versions_are_read() -> None:

@@ -136,8 +136,8 @@ def test_reports(line: str) -> None:
 def test_a_mention_hides_nothing() -> None:
     """The failure is found on its own line, whatever speaks of it elsewhere."""
     log = f"retry on: '{TEXT}'\nRuntimeError: {TEXT}\nif you see {TEXT}, lower it\n"
-    found = Matcher(Index(1, "", "", (TILE,))).diagnose(log)
-    assert [(match.line, match.confident) for match in found.matches] == [(2, True)]
+    diagnosis = Matcher(Index(1, "", "", (TILE,))).diagnose(log)
+    assert [(match.line, match.confident) for match in diagnosis.matches] == [(2, True)]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_what_stands_below_a_place(above: str, is_source: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "articles"),
     [
         ("FAILED test_a.py::test_b - RuntimeError: the tile is too l...", ["KB0001"]),
         ("FAILED test_a.py::test_b[a b] - RuntimeError: the tile is too l...", ["KB0001"]),
@@ -181,9 +181,9 @@ def test_what_stands_below_a_place(above: str, is_source: bool) -> None:
         ("RuntimeError: the tile is too l...", []),
     ],
 )
-def test_a_summary_that_was_cut(line: str, found: list[str]) -> None:
+def test_a_summary_that_was_cut(line: str, articles: list[str]) -> None:
     """Sixteen characters of a literal at the end of a summary's line are enough, never sure."""
     matches = Matcher(Index(1, "", "", (TILE, NAMED))).diagnose(f"{line}\n1 failed\n").matches
-    assert [match.id for match in matches] == found
+    assert [match.id for match in matches] == articles
     assert not any(match.confident for match in matches)
     assert all("is cut" in match.hints[0] for match in matches)

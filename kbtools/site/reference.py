@@ -40,7 +40,7 @@ def pages(config: Config, commands: click.Command) -> Iterator[tuple[str, bytes]
 
 
 def rules() -> str:
-    """Every rule of `kbtools check`; the docstring of its function is what is said of it."""
+    """Every rule of `kbtools check`, with the docstring of its function."""
     parts = (
         f"## {rule.code} {rule.name} {{#{rule.code.lower()}}}\n\n{rule.page}\n" for rule in RULES
     )

@@ -25,7 +25,7 @@ CONTROL = re.compile(
 
 
 def visible(text: str) -> str:
-    """A text without characters that act: control codes and changes of direction are shown as �."""
+    """A text in which control codes and changes of direction are replaced by �."""
     if text.replace("\n", "").isprintable():  # as most are; much faster than the search
         return text
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
@@ -69,7 +69,7 @@ class Sign(Protocol):
 
 
 def mark(sign: Sign) -> Markup:
-    """The sign itself; its words stand beside it, for who cannot see it."""
+    """The sign of a mark; its words are beside it, for a screen reader."""
     return _mark(sign.kind, sign.sign)
 
 

@@ -1,4 +1,4 @@
-"""The theme's few templates, filled in for a knowledge base, and what the pages load."""
+"""The templates of the theme, filled in for a knowledge base, and the files that pages load."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def switches(model: SiteModel, language: str) -> str:
 
 
 def source(model: SiteModel, language: str) -> str:
-    """A link to the repository, where the configuration names one."""
+    """A link to the repository, if the configuration names one."""
     url = model.config.knowledge_base.repository
     if not url.startswith(("https://", "http://")):
         return ""
@@ -148,7 +148,7 @@ def source(model: SiteModel, language: str) -> str:
 
 
 def machine(model: SiteModel, language: str) -> str:
-    """Links to what there is for programs and for feed readers."""
+    """Links to the data for programs and to the feed."""
     own_words = words.of(language)
     path = feeds.path(model, language)
     feed = f"<a href=\"{{{{ '{path}' | url }}}}\">{escape(own_words('site.feed'))}</a>"
@@ -157,7 +157,7 @@ def machine(model: SiteModel, language: str) -> str:
 
 
 def for_scripts(language: str) -> str:
-    """The words that the scripts of every page say, as JSON within a script."""
+    """The words that the scripts of every page show, as JSON within a script."""
     own_words = words.of(language)
     values = {
         "copy": own_words("site.copy"),

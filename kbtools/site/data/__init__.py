@@ -1,4 +1,4 @@
-"""What the site has for programs: JSON, OSV, feeds, badges, texts; and the data in its pages."""
+"""The files of the site for programs: JSON, OSV, feeds, badges, texts; and the data in pages."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
 
 
 def message(view: ArticleView) -> str:
-    """The state, and on how many toolchains anything was seen."""
+    """The state, and the number of toolchains with evidence."""
     word, count = view.state.word, view.state.toolchains
     if word in ("not run", "retired"):
         return word
@@ -50,7 +50,7 @@ def message(view: ArticleView) -> str:
 
 
 def svg(view: ArticleView) -> str:
-    """The badge: the id, and the state. Its title says all of it to who cannot see it."""
+    """The badge: the id and the state; its title has both for a screen reader."""
     left, right = view.id, message(view)
     left_width, right_width = width(left) + 14, width(right) + 14
     full_width = left_width + right_width

@@ -1,4 +1,4 @@
-"""Atom feeds of changes of state. All they say follows from rows of evidence and their dates."""
+"""Atom feeds of changes of state, computed from the rows of evidence and their dates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kbtools.site.rendering import LONG, cut
 
 ATOM = "http://www.w3.org/2005/Atom"
 SPACE = uuid.UUID("8a2f4d5e-6f0b-5c0e-9d0a-3b1f0c9e7a11")
-"""Of the ids: one of our own making, the same for ever."""
+"""The namespace of the ids. It must not change: readers know an entry by its id."""
 NEVER = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 NEWEST = 200
 """Entries in a feed at most."""
@@ -68,7 +68,7 @@ def feed(model: SiteModel, language: str) -> bytes:
 
 
 def cause(change: Change, view: ArticleView) -> tuple[Observation, ...]:
-    """What was seen on the day of a change, whose verdicts speak for the new state."""
+    """The observations on the day of a change whose verdicts agree with the new state."""
     that_day = [
         observation for observation in view.observations if day(observation.row) == change.day
     ]
@@ -93,13 +93,19 @@ def moment(change: Change, view: ArticleView) -> datetime.datetime:
 
 
 def identity(model: SiteModel, *parts: str) -> str:
-    """An id for ever, wherever the site is."""
+    """A permanent id, the same for every address of the site."""
     base = model.config.knowledge_base
     return uuid.uuid5(SPACE, "\n".join((base.name, base.prefix, *parts))).urn
 
 
 def address(model: SiteModel, language: str, target: str) -> str:
-    """The address of a path of the site; relative to the feed where the site has none itself."""
+    """The address of a path of the site.
+
+    Args:
+        model: of the site; if it has no address, the result is relative to the feed.
+        language: of the feed.
+        target: path, relative to the root of the site.
+    """
     url = model.config.knowledge_base.url.rstrip("/")
     if url:
         return f"{url}/{target}"
@@ -107,7 +113,7 @@ def address(model: SiteModel, language: str, target: str) -> str:
 
 
 def stamp(when: datetime.datetime) -> str:
-    """A moment as RFC 3339 has it."""
+    """A moment in the form of RFC 3339."""
     return when.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

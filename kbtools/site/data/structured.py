@@ -1,4 +1,4 @@
-"""What stands in a page's `<head>` for search engines and for who shows a preview of a link."""
+"""Data in a page's `<head>` for search engines and for previews of links."""
 
 from __future__ import annotations
 
@@ -26,7 +26,16 @@ def head(model: SiteModel, view: ArticleView, language: str) -> str:
 def plain_head(
     model: SiteModel, language: str, title: str, about: str, address: str, *, kind: str = "website"
 ) -> str:
-    """OpenGraph of a page, and the feed; `address` is relative to the root of the site."""
+    """OpenGraph of a page, and the feed.
+
+    Args:
+        model: of the site.
+        language: of the page.
+        title: of the page.
+        about: its description.
+        address: of the page, relative to the root of the site.
+        kind: OpenGraph's `og:type`.
+    """
     name = model.config.knowledge_base.name
     properties = {
         "og:type": kind,

@@ -24,7 +24,7 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
 
 
 def article(model: SiteModel, view: ArticleView, language: str) -> str:
-    """An article as plain Markdown: what it says, its snippets, and what was seen of them."""
+    """An article as plain Markdown: its text, its snippets, and their verdicts."""
     text = view.text(language)
     folder = "" if language == model.languages[0] else language
     wording = Wording(text.title, text.summary, text.page.body, folder)
@@ -65,7 +65,7 @@ def overview(model: SiteModel) -> str:
 
 
 def absolute(model: SiteModel, path: str) -> str:
-    """The address of a path of the site; the path alone where the site has none."""
+    """The address of a path of the site; the path itself if the site has no address."""
     url = model.config.knowledge_base.url.rstrip("/")
     return f"{url}/{path}" if url else path
 
@@ -120,5 +120,5 @@ def _xml(root: str, inner: str) -> bytes:
 
 
 def _line(text: str) -> str:
-    """A text that ends no line and opens no cell."""
+    """A text without line breaks and without the `|` of a table."""
     return " ".join(text.split()).replace("|", "\\|")

@@ -22,7 +22,14 @@ from kbtools.toolchains.model import MACHINE
 def article_page(
     frame: Frame, view: ArticleView, cells: tuple[Cell, ...], head: str = ""
 ) -> tuple[str, bytes]:
-    """The page of an article in the language of the frame; `head` is more for its `<head>`."""
+    """The page of an article.
+
+    Args:
+        frame: of the page, with its language.
+        view: the article.
+        cells: its row of the board, in the order of the model's toolchains.
+        head: HTML to add to the page's `<head>`.
+    """
     text = view.text(frame.language)
     sections = sections_of(view, text.page)
     running = [fence for fence in text.page.fences if fence.runs]
@@ -54,13 +61,13 @@ def article_page(
 
 
 def section(frame: Frame, name: str, html: str) -> str:
-    """A section that no author wrote; what it says is not searched."""
+    """A section that is computed; the search leaves it out."""
     title = frame.words(f"article.{name}")
     return f'\n## {title} {{#{name} data-pagefind-ignore="all"}}\n\n{html}\n'
 
 
 def texts(frame: Frame, view: ArticleView) -> str:
-    """What the failure is recognised by and the page does not show: whoever has that, finds it."""
+    """A section with the texts of signatures that the page does not show, for the search."""
     text = view.text(frame.language)
     prose_text = " ".join(f"{text.title} {text.summary} {text.page.body}".split())
     more = [
@@ -81,7 +88,7 @@ def sections_of(view: ArticleView, page: Page) -> dict[str, str]:
 
 
 def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
-    """All that a reader in a hurry needs: is it mine, am I affected, what helps, was it tried."""
+    """The first card: the failure, the fix, the box for the reader's versions, and the state."""
     text, matter = view.text(frame.language), view.article.matter
     by_id = frame.model.by_id
     return frame.html(
@@ -103,7 +110,7 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
 
 
 def claim(frame: Frame, view: ArticleView) -> Markup:
-    """Where the article says that it fails, as HTML."""
+    """The ranges of versions that the article calls affected, as HTML."""
     alternatives = view.article.matter.affected
     if not alternatives:
         return escape(frame.words("article.claim-always"))
@@ -137,7 +144,7 @@ def you(frame: Frame, view: ArticleView) -> dict[str, object]:
 
 
 def bar(frame: Frame, view: ArticleView, snippet: Snippet) -> str:
-    """What stands above a snippet: its role, what was seen of it, how to run it oneself."""
+    """The bar above a snippet: its role, its verdicts, and how to run it."""
     return frame.html(
         "bar.html",
         snippet=snippet,
@@ -149,7 +156,7 @@ def bar(frame: Frame, view: ArticleView, snippet: Snippet) -> str:
 
 
 def needs(frame: Frame, snippet: Snippet) -> str:
-    """What a machine must have to run a snippet, in words; empty where any will do."""
+    """What a machine must have to run a snippet, in words; empty if any machine will do."""
     kind, needed = snippet.keys.requires, []
     if kind == "gpus:1":
         needed.append(frame.words("article.needs-gpu-alone"))
@@ -163,7 +170,7 @@ def needs(frame: Frame, snippet: Snippet) -> str:
 
 
 def evidence(frame: Frame, view: ArticleView) -> str:
-    """Toolchains × snippets."""
+    """The table of evidence: toolchains × snippets."""
     columns = [snippet for snippet in view.article.snippets if view.observations_of(snippet.id)]
     rows: dict[str, dict[str, object]] = {}
     for observation in view.observations:
@@ -186,7 +193,7 @@ def evidence(frame: Frame, view: ArticleView) -> str:
 
 
 def upstream(frame: Frame, view: ArticleView) -> str:
-    """The threads of other projects, and what each is to this failure."""
+    """The upstream threads, each with its relation to this failure."""
     threads = [
         (
             thread,
@@ -199,7 +206,7 @@ def upstream(frame: Frame, view: ArticleView) -> str:
 
 
 def link(frame: Frame, view: ArticleView) -> str:
-    """How to point to this page."""
+    """Ways to link to this page: its address, Markdown, a badge, a reply to an issue."""
     knowledge_base, matter = frame.model.config.knowledge_base, view.article.matter
     language = "" if frame.language == frame.model.languages[0] else frame.language
     return frame.html(

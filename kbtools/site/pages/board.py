@@ -12,7 +12,7 @@ from kbtools.site.rendering import cut, visible
 
 
 def board_page(frame: Frame) -> tuple[str, bytes]:
-    """Articles × toolchains, without the columns that are one article's own."""
+    """Articles × toolchains; a toolchain of a single article has no column and is listed below."""
     model = frame.model
     columns = {toolchain.identity for toolchain in model.common}
     of_article = dict(model.board.rows)
@@ -37,7 +37,7 @@ def board_page(frame: Frame) -> tuple[str, bytes]:
 
 
 def paste_page(frame: Frame) -> tuple[str, bytes]:
-    """The box for a traceback, with the words of the articles that are translated."""
+    """The box for a traceback, with the titles and summaries of translated articles."""
     views, language = frame.model.views, frame.language
     translated = {
         view.id: [cut(text.title), cut(text.summary)]
@@ -68,7 +68,7 @@ def search_page(frame: Frame) -> tuple[str, bytes]:
 
 
 def issue_pages(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
-    """For every upstream thread, the articles that speak of it."""
+    """A page for every upstream thread, with the articles that mention it."""
     for reference, views in model.issues.items():
         path = issue_path(model, reference, language).removeprefix(prefix(model, language))
         frame = Frame(model, language, path)

@@ -18,7 +18,7 @@ def download(model: SiteModel, snippet: Snippet) -> tuple[str, bytes]:
 
 
 def stand_alone(model: SiteModel, snippet: Snippet) -> str:
-    """The code of a snippet and of those it continues, headed by what it is and needs."""
+    """The code of a snippet and of those that it continues, below a comment on how to run it."""
     sign = "//" if snippet.language == "cuda" else "#"
     name = Path(download_path(snippet)).name
     run = {"python": f"python {name}", "bash": f"bash {name}", "cuda": f"nvcc {name} -o a && ./a"}
@@ -43,7 +43,7 @@ def stand_alone(model: SiteModel, snippet: Snippet) -> str:
 
 
 def bundled() -> list[str]:
-    """`kbtools.repro`, which a stand-alone file brings along."""
+    """The lines that define `kbtools.repro` within a stand-alone file."""
     source = (resources.files("kbtools") / "repro.py").read_text("utf-8")  # not to be run here
     return [
         "",

@@ -13,11 +13,11 @@ from kbtools.site.model import SiteModel, prefix
 from kbtools.site.rendering import LONG, cut, render
 
 SLUG = 60
-"""Characters of a word that stand in an address."""
+"""Characters of a word that an address keeps."""
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """A page that is being made."""
+    """The address and language of a page, and the links that it can write."""
 
     model: SiteModel
     language: str
@@ -36,7 +36,7 @@ class Frame(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Of its Markdown in the tree; built, it answers at its address."""
+        """The path of its Markdown in the tree of pages."""
         return (
             f"{self.address.removesuffix('/') or 'index'}.md"
             if self.path
@@ -61,7 +61,7 @@ class Frame(msgspec.Struct, frozen=True):
 
     @staticmethod
     def slug(value: str) -> str:
-        """A word of the knowledge base as part of an address; a file's name must not be long."""
+        """A word of the knowledge base as part of an address; a long word is cut, with a digest."""
         plain = re.sub(r"[^\w.-]+", "-", value[:SLUG].lower()).strip(".-") or "-"
         if len(value) <= SLUG:
             return plain
@@ -70,7 +70,15 @@ class Frame(msgspec.Struct, frozen=True):
     def page(
         self, title: str, body: str, *, about: str = "", head: str = "", searched: bool = True
     ) -> tuple[str, bytes]:
-        """The page's file: front matter that the theme reads, and the body in Markdown."""
+        """The page's file: front matter that the theme reads, and the body.
+
+        Args:
+            title: of the page.
+            body: Markdown.
+            about: a description for search engines; none if empty.
+            head: HTML to add to the page's `<head>`.
+            searched: whether the search index has the page.
+        """
         name = self.model.config.knowledge_base.name
         page_title = f"{cut(title)} · {name}" if self.path else name
         described = f'<meta name="description" content="{escape(cut(about, LONG))}">'
@@ -86,13 +94,20 @@ class Frame(msgspec.Struct, frozen=True):
         return self.file, "\n".join(["---", *lines, "---", "", body]).encode()
 
     def html(self, template: str, /, **values: object) -> str:
-        """A template in the page's language, which knows the frame as `frame`."""
+        """A template in the page's language; the frame is its variable `frame`."""
         return render(self.language, template, frame=self, **values)
 
     def plain(
         self, template: str, title: str, about: str = "", /, **values: object
     ) -> tuple[str, bytes]:
-        """A page that is one template and no text to be searched."""
+        """A page that is one template, which the search index leaves out.
+
+        Args:
+            template: its file name.
+            title: of the page.
+            about: a description for search engines, which the template shows, too.
+            values: of the template.
+        """
         html = self.html(template, title=title, about=about, **values)
         return self.page(
             title, f'<div class="kb-page" data-pagefind-ignore="all">{html}</div>\n', about=about

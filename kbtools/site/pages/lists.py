@@ -67,12 +67,12 @@ def facets(frame: Frame) -> list[Facet]:
 
 
 def label_of(frame: Frame, kind: str, value: str) -> str:
-    """A value in words: as the site says it, where it has a word for it."""
+    """A value in the site's words, or as it is if the site has no words for it."""
     return cut(frame.words.word_for(kind, value), 80)
 
 
 def row(frame: Frame, view: ArticleView, *, filtered: bool) -> Markup:
-    """What a list shows of an article, and what filters ask of it where there are any."""
+    """The entry of an article in a list; `filtered` adds the values that the filters compare."""
     facets = values_of(frame.model, view) if filtered else {}
     html = frame.html(
         "row.html",
@@ -85,7 +85,7 @@ def row(frame: Frame, view: ArticleView, *, filtered: bool) -> Markup:
 
 
 def index_page(frame: Frame) -> tuple[str, bytes]:
-    """All articles, to be narrowed down; without JavaScript each filter is a page of its own."""
+    """All articles, with filters; without JavaScript each filter is a page of its own."""
     views = frame.model.views
     return frame.plain(
         "index.html",
@@ -123,7 +123,7 @@ def facet_pages(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
 
 
 def telling(model: SiteModel) -> ArticleView | None:
-    """The article that shows best what a page is: seen to fail here and not there, most often."""
+    """The example on the home page: the article with most toolchains on which it fails or works."""
     candidates = [
         (sum(cell.mark in (FAILS, WORKS) for cell in cells), model.by_id[article])
         for article, cells in model.board.rows
@@ -134,7 +134,7 @@ def telling(model: SiteModel) -> ArticleView | None:
 
 
 def home_page(frame: Frame) -> tuple[str, bytes]:
-    """The way in: search first, then what is new, what there is, and how it is verified."""
+    """The home page: search, new states, filters, numbers, and how articles are verified."""
     model = frame.model
     example = next((e for e in model.views if e.state.word == "reproduced"), None)
     sample = telling(model)

@@ -1,4 +1,4 @@
-"""The page of an article's logs: what was seen, word for word, an anchor for each run."""
+"""The page of an article's logs: the output of each run, at an anchor of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ONE, ALL = 30_000, 400_000
 
 
 def logs_page(frame: Frame, view: ArticleView) -> tuple[str, bytes]:
-    """The logs of an article, by snippet. An output that another run had, too, is there once."""
+    """The logs of an article, by snippet; an output that several runs had is shown once."""
     first_with: dict[str, Observation] = {}
     remaining = ALL
     snippets = []

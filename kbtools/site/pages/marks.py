@@ -27,14 +27,14 @@ FAILED = (VerdictName.REPRODUCED, VerdictName.NO_HELP)
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A cell: `sign` as in the legend, `kind` for its colour, `words` for who cannot see it."""
+    """A cell: `sign` as in the legend, `kind` for its colour, `words` for a screen reader."""
 
     sign: str
     kind: str
     words: str
     url: str = ""
     label: str = ""
-    """What stands above or before it."""
+    """The text above or before it."""
 
 
 def sign_of(name: VerdictName) -> str:
@@ -56,7 +56,14 @@ def of_run(frame: Frame, observation: Observation) -> Mark:
 
 
 def of_cell(frame: Frame, view: ArticleView, cell: Cell, toolchain: Toolchain) -> Mark:
-    """The mark of an article on a toolchain, with a link to the run that it rests on."""
+    """The mark of an article on a toolchain, with a link to the log of a run.
+
+    Args:
+        frame: of the page that shows the mark.
+        view: the article.
+        cell: of the article on the toolchain.
+        toolchain: whose runs are linked.
+    """
     kind = KINDS[cell.mark]
     run = telling(view, cell, toolchain) if cell.verdicts else None
     url = frame.to(logs_path(frame.model, run, frame.language)) if run else ""
@@ -64,7 +71,7 @@ def of_cell(frame: Frame, view: ArticleView, cell: Cell, toolchain: Toolchain) -
 
 
 def telling(view: ArticleView, cell: Cell, toolchain: Toolchain) -> Observation | None:
-    """The run on a toolchain that its cell speaks of, or any other run there."""
+    """A run on a toolchain with the verdict of its cell, else its first run; None without runs."""
     observed = view.by_toolchain.get(toolchain.identity, ())
     verdict = {FAILS: "reproduced", WORKS: "resolved"}.get(cell.mark, "")
     return next(
@@ -79,7 +86,7 @@ def telling(view: ArticleView, cell: Cell, toolchain: Toolchain) -> Observation 
 
 
 def counted(frame: Frame, observed: Iterable[Observation]) -> list[Mark]:
-    """What was seen of a snippet, each verdict once, with how often."""
+    """The verdicts of a snippet, each with its number of runs."""
     times: dict[VerdictName, int] = {}
     for observation in observed:
         times[observation.verdict.name] = times.get(observation.verdict.name, 0) + 1

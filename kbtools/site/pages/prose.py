@@ -21,7 +21,7 @@ from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import preformatted, single_line, visible
 
 CODE_LIMIT, PROSE_LIMIT = 64_000, 250_000
-"""Characters of a block of code and of an article that are shown: more is no article."""
+"""Characters of a block of code, and of an article, that are shown; the rest is cut off."""
 
 REFERENCE = re.compile(
     r"(?<![\w./#@-])[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(?:#[1-9]\d*|@[0-9a-f]{7,40})(?![\w/])"

@@ -1,4 +1,4 @@
-"""What a reader in a hurry types: a command, the lines that make the difference, or a program."""
+"""The fix in short: a command, the lines in which the fix differs from a repro, or a program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPARABLE = 200
 """Lines of a program that is compared, at most: this takes the square of them."""
 
 IMPORT = re.compile(r"(import|from|#include) ")
-"""How a line begins that names what is used: it stands in every program and is not the change."""
+"""The beginning of an import, which every program has: it is not what makes the difference."""
 
 Sign = Literal["+", "-", " ", "…"]
 """Only in the fix, only in the repro, in both, or something is left out."""
@@ -43,7 +43,7 @@ class Remedy(msgspec.Struct, frozen=True):
 
 
 def remedy(page: Page, snippets: tuple[Snippet, ...]) -> Remedy:
-    """What to type.
+    """The fix in short.
 
     The first block of the fix's section if it is one for the shell, which most readers can paste as
     it is; else how the first fix differs from the repro that is nearest to it, if fewer lines do

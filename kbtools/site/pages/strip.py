@@ -29,7 +29,7 @@ def names_of(view: ArticleView) -> list[str]:
 
 
 def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
-    """A cell for each version that anything was run on, from old to new.
+    """The cells of the strip: the versions with evidence, from old to new.
 
     Toolchains with the same versions of what the claim is about share a cell while they agree;
     where one was seen to fail and another not to, each has its own.
