@@ -5,7 +5,7 @@ No other part of kbtools knows Ray; this package is imported when `--on` is give
 Ray stays an extra, `kbtools[ray]`, and is no distribution of its own. The command sends its own
 package to every worker, so that both ends of a run are always the same kbtools; two distributions
 would have to be matched first. And the engine's interface, which changed several times, would have
-to be a public one, for 600 lines that cost nothing until they are asked for.
+to be a public one, for 700 lines that cost nothing until they are asked for.
 """
 
 from __future__ import annotations
