@@ -271,7 +271,7 @@ def test_bytes_of_a_file(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file(tmp_path: Path) -> None:
     """What the system cannot read is named."""
     with pytest.raises(ArticleError, match=r"KB0404-gone\.md.*No such file"):
         read_page(tmp_path / "KB0404-gone.md", CONFIG)

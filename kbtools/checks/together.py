@@ -107,11 +107,11 @@ def kb307_published_address(base: Base) -> Iterator[Problem]:
         )
     new = sorted(current - published.keys())
     if new:
-        others = f" and {len(new) - 1} more" if len(new) > 1 else ""
+        count = f" and {len(new) - 1} more" if len(new) > 1 else ""
         yield Problem(
             Place(links.PUBLISHED),
             "",
-            f"`{new[0]}`{others} is not in the list of published addresses",
+            f"`{new[0]}`{count} is not in the list of published addresses",
             "run: kbtools link --publish",
             links.HEAD,
         )
