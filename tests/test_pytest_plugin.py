@@ -70,7 +70,7 @@ def test_an_article_that_cannot_be_read_is_an_error(base: Base) -> None:
     base.article(fence("python reproo id=r1", "assert True"))
     code, printed = pytest_in(base)
     assert code == 2
-    assert "KB008 `reproo` is no role" in printed
+    assert "KB008 unknown role `reproo`" in printed
     assert "did you mean `repro`?" in printed
 
 
