@@ -108,9 +108,7 @@ def files_of(url: str, settings: PipSettings) -> tuple[IndexFile, ...]:
             return msgspec.json.decode(content, type=ProjectPage).files
         return tuple(links_in(content.decode("utf-8")))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise PackageIndexError(
-            f"{_public(url)} is not a page of a package index: {error}"
-        ) from error
+        raise PackageIndexError(f"{_public(url)} is not a page of an index: {error}") from error
 
 
 def links_in(html: str) -> Iterator[IndexFile]:
