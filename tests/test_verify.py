@@ -102,7 +102,7 @@ def test_a_broken_article_does_not_stop_the_others(base: Base) -> None:
     base.article(fence("python fxi id=f1", "assert True"), number=2)
     finished = base.verify()
     assert (finished.code, finished.verdicts) == (2, {"KB0001/f1": "holds"})
-    assert "kb/KB0002-an-article.md:14: KB008 `fxi` is no role" in finished.err
+    assert "kb/KB0002-an-article.md:14: KB008 unknown role `fxi`" in finished.err
     assert "did you mean `fix`?" in finished.err
 
 
