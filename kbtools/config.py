@@ -1,4 +1,4 @@
-"""`kbtools.toml` → `Config`: what makes a knowledge base this one and no other."""
+"""`kbtools.toml` → `Config`: the settings of a knowledge base."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Need = Annotated[str, Meta(pattern=r"^(cpu|gpu|gpus:[2-9])$")]
 
 
 class KbtoolsError(Exception):
-    """What a user can mend: the command line prints it, and exits with 2.
+    """An error that a user can correct: the command line prints it, and exits with 2.
 
-    Each package has types of its own below this one, so that a caller can tell them apart.
+    Packages raise subclasses, each named for its cause; this class is raised nowhere.
     """
 
 
 class ConfigError(KbtoolsError):
-    """`kbtools.toml` is missing, or is not what its format demands."""
+    """`kbtools.toml` is missing, cannot be read or is not valid."""
 
 
 class KnowledgeBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -52,7 +52,7 @@ class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     """Table `[run]`: limits of one snippet and what a zygote imports for all of them."""
 
     timeout: float = 60.0
-    """Seconds of wall time, unless the fence says otherwise."""
+    """Seconds of wall time for a snippet whose fence has no `timeout=`."""
     memory_gib: float = 16.0
     """Address space of a snippet without a GPU."""
     gpu_memory_gib: float = 64.0
@@ -62,19 +62,19 @@ class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     processes: int = 512
     """Processes alive at once under one snippet."""
     output_kib: int = 24
-    """Kept of a snippet's output: the first quarter and the last three."""
+    """How much of a snippet's output is kept: a quarter from its start, the rest from its end."""
     share: int = 4
     """Snippets with `requires=gpu` that may share one GPU."""
     preload: dict[str, str] = {}
-    """Module that a zygote imports once → regular expression: when it matches a snippet to be run.
+    """Module that a zygote imports once → regular expression that finds the snippets that use it.
 
     `module:function` also calls a function, whose result the module keeps: it must run no
     operation and start no thread.
     """
     environment: tuple[str, ...] = ()
-    """Names of environment variables that snippets may see beyond the built-in ones."""
+    """Names of environment variables that snippets see, in addition to the built-in ones."""
     readable: tuple[str, ...] = ()
-    """Absolute paths of folders that snippets may read beyond the built-in ones, as of data."""
+    """Absolute paths of folders that snippets may read, in addition to the built-in ones."""
 
 
 VersionText = Annotated[str, Meta(pattern=r"^[^{}]+\{version\}[^{}]*$")]
@@ -98,7 +98,7 @@ Colour = Annotated[str, Meta(pattern=r"^#[0-9a-f]{6}$")]
 
 
 class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Table `[site]`: how the site looks, and what stands on it beside the articles."""
+    """Table `[site]`: how the site looks, and which pages it has beside those of articles."""
 
     tagline: str = ""
     """Below the name on the first page, and where the site is described."""
@@ -118,16 +118,17 @@ class Ci(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"
     """Table `[ci]`: the machines that `kbtools ci-matrix` gives jobs to."""
 
     shard_seconds: Annotated[int, Meta(ge=1)] = 900
-    """What one job may take, by recorded seconds, before it is cut into shards."""
+    """A job that takes longer, by recorded seconds, is cut into shards."""
     runners: dict[Need, Words] = msgspec.field(default_factory=lambda: {"cpu": ("ubuntu-latest",)})
-    """`cpu`, `gpu` or `gpus:2` → labels of the machines that have it; what is not here is not run.
+    """`cpu`, `gpu` or `gpus:2` → labels of the machines that have it.
 
-    A snippet goes to the machine that has just what it needs; one with `gpus:1` to that of `gpu`.
+    A snippet goes to a machine with exactly what it needs, one with `gpus:1` to that of `gpu`.
+    Snippets that need a machine without labels are not run.
     """
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """A whole `kbtools.toml`, and the folder it stands in."""
+    """A `kbtools.toml`, and the folder that it is in."""
 
     knowledge_base: KnowledgeBase
     article: ArticleForm = ArticleForm()
@@ -149,7 +150,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
     @property
     def memory(self) -> Path:
-        """Folder of what this machine remembers of its own runs; never committed."""
+        """Folder of the rows of runs on this machine; they save runs and are never committed."""
         return self.root / ".kbtools" / "memory"
 
     @property
@@ -168,7 +169,7 @@ def decode(text: str, root: Path) -> Config:
     """Decodes the text of a `kbtools.toml` that stands in `root`.
 
     Raises:
-        ConfigError: it is not TOML, or a key is unknown, missing or of the wrong type.
+        ConfigError: the text is not TOML, or a key is unknown, missing or of the wrong type.
     """
     try:
         config = msgspec.toml.decode(text, type=Config)
@@ -178,7 +179,7 @@ def decode(text: str, root: Path) -> Config:
 
 
 def find(start: Path) -> Config:
-    """The configuration of the knowledge base that `start` lies in, searched for upwards.
+    """The configuration in a folder or in the nearest of its parents that has one.
 
     Raises:
         ConfigError: there is none, or it cannot be decoded.

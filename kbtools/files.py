@@ -10,11 +10,11 @@ from pathlib import Path
 def write_whole(file: Path, content: bytes) -> None:
     """Writes a temporary file beside `file`, then renames it into place.
 
-    Two processes may do so at once: each has a temporary file of its own. The content is on the
-    disk before the rename, so that a power cut leaves the old file or the new one.
+    Two processes may do so at once, as each has a temporary file of its own. The content is on
+    the disk before the rename, so that a power cut leaves either the old file or the new one.
 
     Raises:
-        OSError: it could not be written; what was there still is.
+        OSError: the file could not be written, and is as it was.
     """
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     temporary = Path(name)

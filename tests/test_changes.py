@@ -24,28 +24,28 @@ from pathlib import Path
 file = Path(os.environ["GH_FILE"])
 state = json.loads(file.read_text()) if file.exists() else {{"issues": [], "calls": []}}
 words = sys.argv[1:]
-given = sys.stdin.read()
+stdin = sys.stdin.read()
 state["calls"].append(words)
 value = lambda name: words[words.index(name) + 1]
-open_ = [one for one in state["issues"] if one["state"] == "open"]
+open_ = [issue for issue in state["issues"] if issue["state"] == "open"]
 if words[:2] == ["issue", "list"]:
-    labelled = [one for one in open_ if value("--label") in one["labels"]]
+    labelled = [issue for issue in open_ if value("--label") in issue["labels"]]
     print(json.dumps([{{"number": o["number"], "body": o["body"]}} for o in labelled]))
 elif words[:2] == ["issue", "create"]:
     number = len(state["issues"]) + 1
-    state["issues"].append(dict(number=number, title=value("--title"), body=given, state="open",
+    state["issues"].append(dict(number=number, title=value("--title"), body=stdin, state="open",
                                 labels=[value("--label")], comments=[]))
     print(f"https://github.com/a/b/issues/{{number}}")
 elif words[:2] == ["label", "create"]:
     pass
 else:
-    one = state["issues"][int(words[2]) - 1]
+    issue = state["issues"][int(words[2]) - 1]
     if words[1] == "edit":
-        one.update(title=value("--title"), body=given)
+        issue.update(title=value("--title"), body=stdin)
     elif words[1] == "comment":
-        one["comments"].append(given)
+        issue["comments"].append(stdin)
     elif words[1] == "close":
-        one["state"] = "closed"
+        issue["state"] = "closed"
     else:
         sys.exit(f"unknown: {{words}}")
 file.write_text(json.dumps(state))
@@ -73,7 +73,7 @@ class Night:
         git(base, "add", "kb", "kbtools.toml", "evidence")
         git(base, "commit", "-qm", "the night before")
 
-    def seen(self, snippet: str, **outcome: Any) -> None:
+    def record(self, snippet: str, **outcome: Any) -> None:
         """Has a later run of a snippet end in another way."""
         rows = self.base.rows()
         for row in rows:
@@ -115,14 +115,14 @@ PASSED = {"status": "passed", "exit": 0}
 
 def test_nothing_changed(night: Night) -> None:
     """Evidence that was only seen again is no news, and opens nothing."""
-    night.seen("f1", **PASSED)
+    night.record("f1", **PASSED)
     done = night.changes("--issues")
     assert (done.code, done.out) == (0, "nothing changed\n")
     assert night.issues == []
 
 
 @pytest.mark.parametrize(
-    ("snippet", "outcome", "verdicts", "said"),
+    ("snippet", "outcome", "verdicts", "meaning"),
     [
         ("f1", FAILED, "holds → broken", "what helped does not help any more"),
         ("r1", PASSED, "reproduced → not-reproduced", "a failure is gone where"),
@@ -131,32 +131,32 @@ def test_nothing_changed(night: Night) -> None:
     ],
 )
 def test_changes(
-    night: Night, snippet: str, outcome: dict[str, Any], verdicts: str, said: str
+    night: Night, snippet: str, outcome: dict[str, Any], verdicts: str, meaning: str
 ) -> None:
     """Each change is a line that says what was, what is, where, and what that means."""
-    night.seen(snippet, **outcome)
+    night.record(snippet, **outcome)
     done = night.changes()
     assert done.code == 0
     [line] = done.out.splitlines()
     assert line.startswith(f"KB0001/{snippet} (")
     assert f": {verdicts} on Python 3" in line
-    assert said in line
+    assert meaning in line
 
 
 def test_a_failure_came_back(night: Night) -> None:
     """Where the article says that it is not affected, its failure is one that came back."""
     file = night.base.root / "kb" / "KB0001-an-article.md"
     file.write_text(file.read_text("utf-8").replace("'>=0'", "'<0.1'"), "utf-8")
-    night.seen("r1", **PASSED)
+    night.record("r1", **PASSED)
     night.over()
-    night.seen("r1", status="failed", exit=1, output="the failure")
+    night.record("r1", status="failed", exit=1, output="the failure")
     assert "resolved → regressed" in night.changes().out
     assert "a failure came back" in night.changes().out
 
 
 def test_one_issue(night: Night) -> None:
     """A change opens one issue, the next one updates it, and the end of it closes it."""
-    night.seen("f1", **FAILED)
+    night.record("f1", **FAILED)
     done = night.changes("--issues")
     assert "KB0001: opened https://github.com/a/b/issues/1" in done.out
     [issue] = night.issues
@@ -164,7 +164,7 @@ def test_one_issue(night: Night) -> None:
     assert issue["body"].startswith("<!-- kbtools:KB0001 -->\n")
     assert issue["labels"] == ["kbtools"]
     night.over()
-    night.seen("r1", **PASSED)
+    night.record("r1", **PASSED)
     assert "KB0001: updated #1" in night.changes("--issues").out
     [issue] = night.issues
     assert "| f1 | broken |" in issue["body"], "what was red before still stands there"
@@ -173,21 +173,21 @@ def test_one_issue(night: Night) -> None:
     assert "f1" not in issue["comments"][0]
     night.over()
     assert night.changes("--issues").out == "nothing changed\n"
-    night.seen("f1", **PASSED)
-    night.seen("r1", status="failed", exit=1, output="the failure")
+    night.record("f1", **PASSED)
+    night.record("r1", status="failed", exit=1, output="the failure")
     assert "KB0001: closed #1" in night.changes("--issues").out
     [issue] = night.issues
     assert issue["state"] == "closed"
     assert "Nothing that was run contradicts KB0001 any more." in issue["comments"][-1]
     night.over()
-    night.seen("f1", **FAILED)
+    night.record("f1", **FAILED)
     assert "KB0001: opened" in night.changes("--issues").out, "a closed one is not opened again"
     assert len(night.issues) == 2
 
 
 def test_a_second_try_opens_no_second_issue(night: Night) -> None:
     """A night that is run again, because a later step failed, finds the issue it opened."""
-    night.seen("f1", **FAILED)
+    night.record("f1", **FAILED)
     night.changes("--issues")
     night.changes("--issues")
     assert len(night.issues) == 1
@@ -198,7 +198,7 @@ def test_an_issue_of_a_stranger(night: Night) -> None:
     stranger = {"number": 1, "title": "x", "body": "<!-- kbtools:KB0001 -->", "state": "open"}
     stranger |= {"labels": [], "comments": []}
     night.file.write_text(json.dumps({"issues": [stranger], "calls": []}))
-    night.seen("f1", **FAILED)
+    night.record("f1", **FAILED)
     night.changes("--issues")
     assert night.issues[0] == stranger
     assert len(night.issues) == 2
@@ -206,9 +206,9 @@ def test_an_issue_of_a_stranger(night: Night) -> None:
 
 def test_text_of_a_failure_mentions_nobody(night: Night) -> None:
     """What a snippet printed, and names of other threads, stand in an issue as code only."""
-    night.seen("f1", **FAILED)
-    [one] = json.loads(night.changes("--json").out)
-    body = one["issue"]["body"]
+    night.record("f1", **FAILED)
+    [entry] = json.loads(night.changes("--json").out)
+    body = entry["issue"]["body"]
     prose = "\n".join(
         "".join(line.split("``")[::2]) for line in body.partition("~~~")[0].splitlines()
     )
@@ -219,9 +219,9 @@ def test_text_of_a_failure_mentions_nobody(night: Night) -> None:
 
 def test_replies(night: Night) -> None:
     """A reply is ready for each thread about the failure or its fix, and for no other."""
-    night.seen("r1", **PASSED)
-    [one] = json.loads(night.changes("--json").out)
-    body = one["issue"]["body"]
+    night.record("r1", **PASSED)
+    [entry] = json.loads(night.changes("--json").out)
+    body = entry["issue"]["body"]
     assert "https://github.com/owner/repo/issues/12" in body
     assert "https://github.com/owner/repo/issues/34" in body
     assert "other/thing" not in body
@@ -234,7 +234,7 @@ def test_a_folder_of_old_evidence(night: Night, tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     done = night.base.kbtools("evidence", "changes", "--old", str(tmp_path / "old"))
     assert (done.code, done.out) == (0, "nothing changed\n"), "seen first, and all well: no news"
-    night.seen("f1", **FAILED)
+    night.record("f1", **FAILED)
     done = night.base.kbtools("evidence", "changes", "--old", str(tmp_path / "old"))
     assert "not run → broken" in done.out
     assert night.base.kbtools("evidence", "changes").code == 2
@@ -242,7 +242,7 @@ def test_a_folder_of_old_evidence(night: Night, tmp_path: Path) -> None:
 
 def test_gh_fails(night: Night) -> None:
     """Where gh cannot be run or refuses, that is said, and the exit code is 2."""
-    night.seen("f1", **FAILED)
+    night.record("f1", **FAILED)
     night.file.write_text("[]")
     done = night.changes("--issues")
     assert done.code == 2
@@ -251,4 +251,4 @@ def test_gh_fails(night: Night) -> None:
     done = night.changes("--issues")
     assert done.code == 2
     assert "gh, the program of GitHub, cannot be run" in done.err
-    assert "holds → broken" in done.out, "what was found is said all the same"
+    assert "holds → broken" in done.out, "the changes are printed all the same"

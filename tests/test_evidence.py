@@ -58,7 +58,7 @@ def test_isolation_of_schema_1(tmp_path: Path) -> None:
     not_recorded = row()
     spawned = msgspec.structs.replace(row(toolchain=NEW), requested_isolation="spawn")
     content = write(tmp_path / "evidence", not_recorded, spawned)
-    assert [one.isolation for one in read(tmp_path / "evidence", "KB0001")] == [None, "spawn"]
+    assert [kept.isolation for kept in read(tmp_path / "evidence", "KB0001")] == [None, "spawn"]
     assert content.count(b'"isolation":"spawn"}\n') == content.count(b"isolation") == 1
 
 

@@ -96,10 +96,10 @@ def test_a_deleted_article(versioned: Base) -> None:
 def test_how_snippets_run(versioned: Base) -> None:
     """A change of `[run]` is a reason to run everything, one of the site's colour is none."""
     file = versioned.root / "kbtools.toml"
-    whole = file.read_text("utf-8")
-    file.write_text(whole + '\n[site]\ncolour = "#112233"\n')
+    text = file.read_text("utf-8")
+    file.write_text(text + '\n[site]\ncolour = "#112233"\n')
     assert versioned.verify("--changed-since", "main").verdicts == {}
-    file.write_text(whole.replace("[run]", "[run]\ntimeout = 50"))
+    file.write_text(text.replace("[run]", "[run]\ntimeout = 50"))
     done = versioned.verify("--changed-since", "main")
     assert sorted(done.verdicts) == ["KB0001/repro1", "KB0002/fix1"]
 
@@ -108,8 +108,8 @@ def test_a_changed_toolchain(versioned: Base) -> None:
     """Everything is run on a toolchain whose declaration changed, and nothing on the others."""
     file = versioned.root / "toolchains.toml"
     python = shutil.which("python3")
-    whole = TOOLCHAINS.replace("/usr/bin/python3", str(python))
-    file.write_text(whole + f'\n[more]\npython = "{python}"\n')
+    text = TOOLCHAINS.replace("/usr/bin/python3", str(python))
+    file.write_text(text + f'\n[more]\npython = "{python}"\n')
     done = versioned.verify("--changed-since", "main", "--toolchain", "own,more")
     runs = {run["name"]: len(run["results"]) for run in done.json["runs"]}
     assert runs["more"] == 2
@@ -129,11 +129,11 @@ def test_a_changed_helper(versioned: Base) -> None:
     own = versioned.root / "kbtools"
     own.mkdir()
     (own / "repro.py").write_text("")
-    found = config.find(versioned.root)
-    articles = load_base(found).articles
+    settings = config.find(versioned.root)
+    articles = load_base(settings).articles
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(changed, "REPRO", own / "repro.py")
-        assert changed.changed_since("HEAD", articles, found).articles == {"KB0003"}
+        assert changed.changed_since("HEAD", articles, settings).articles == {"KB0003"}
 
 
 @pytest.mark.parametrize("ref", ["nowhere", "--output=x", ""])
@@ -176,17 +176,17 @@ def mixed(versioned: Base) -> Base:
 
 def test_jobs(mixed: Base) -> None:
     """A job for each toolchain that can be built; on GPUs only where a runner is configured."""
-    made = jobs(mixed)
-    assert [(one["toolchain"], one["needs"], one["snippets"]) for one in made] == [
+    planned = jobs(mixed)
+    assert [(job["toolchain"], job["needs"], job["snippets"]) for job in planned] == [
         ("old", "cpu", 3),
         ("new", "cpu", 2),
     ]
-    assert made[0]["runs-on"] == ["ubuntu-latest"]
-    assert (made[0]["shard"], made[0]["gigabytes"]) == ("1/1", 5.5)
+    assert planned[0]["runs-on"] == ["ubuntu-latest"]
+    assert (planned[0]["shard"], planned[0]["gigabytes"]) == ("1/1", 5.5)
     with (mixed.root / "kbtools.toml").open("a") as file:
         file.write('\n[ci.runners]\ngpu = ["self-hosted", "gpu"]\n"gpus:2" = ["two"]\n')
-    made = jobs(mixed, "old")
-    assert [(one["needs"], one["runs-on"], one["snippets"]) for one in made] == [
+    planned = jobs(mixed, "old")
+    assert [(job["needs"], job["runs-on"], job["snippets"]) for job in planned] == [
         ("gpu", ["self-hosted", "gpu"], 2),
         ("gpus:2", ["two"], 1),
     ]
@@ -202,20 +202,20 @@ def test_a_gpu_to_itself_is_one_gpu(versioned: Base) -> None:
     )
     with (versioned.root / "kbtools.toml").open("a") as file:
         file.write('\n[ci.runners]\ngpu = ["one"]\n"gpus:2" = ["two"]\n')
-    assert [(one["needs"], one["snippets"]) for one in jobs(versioned, "old")] == [("gpu", 2)]
+    assert [(job["needs"], job["snippets"]) for job in jobs(versioned, "old")] == [("gpu", 2)]
 
 
 def test_jobs_are_shards(mixed: Base) -> None:
     """Parts are cut by recorded seconds, never into empty ones; together they run everything."""
-    made = jobs(mixed, "old", "--shards", "8")
-    assert [one["shard"] for one in made] == ["1/3", "2/3", "3/3"]
-    assert sum(one["snippets"] for one in made) == 3
+    planned = jobs(mixed, "old", "--shards", "8")
+    assert [job["shard"] for job in planned] == ["1/3", "2/3", "3/3"]
+    assert sum(job["snippets"] for job in planned) == 3
     with (mixed.root / "kbtools.toml").open("a") as file:
         file.write("\n[ci]\nshard-seconds = 4\n")  # of 2 s each, when nothing is recorded
-    assert [one["shard"] for one in jobs(mixed, "old")] == ["1/2", "2/2"]
+    assert [job["shard"] for job in jobs(mixed, "old")] == ["1/2", "2/2"]
     names: list[str] = []
-    for one in jobs(mixed, "new", "--shards", "2"):
-        done = mixed.verify("--shard", one["shard"], "--needs", one["needs"])
+    for job in jobs(mixed, "new", "--shards", "2"):
+        done = mixed.verify("--shard", job["shard"], "--needs", job["needs"])
         names += done.verdicts
     assert sorted(names) == ["KB0001/repro1", "KB0002/fix1", "KB0004/control1"]
 
@@ -236,30 +236,30 @@ def test_jobs_by_what_was_seen(mixed: Base) -> None:
             number=number,
             matter="affected: [{triton: '>=3'}]",
         )
-    assert {one["toolchain"] for one in jobs(mixed)} == {"old", "new"}
+    assert {job["toolchain"] for job in jobs(mixed)} == {"old", "new"}
     assert mixed.verify("KB0004", "--record", "--needs", "gpu").code == 3
     mixed.article(fence("python fix", "x = 5"), number=5)
     assert mixed.verify("KB0005", "--record").code == 0
     [row] = mixed.rows(5)
     row["toolchain"] |= {"python": "3.11.7", "packages": {"torch": "2.8.0"}}
     (mixed.root / "evidence" / "KB0005.jsonl").write_text(json.dumps(row) + "\n")
-    counts = {one["toolchain"]: one["snippets"] for one in jobs(mixed)}
+    counts = {job["toolchain"]: job["snippets"] for job in jobs(mixed)}
     assert counts == {"old": 4, "new": 1}
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("ci-matrix", "nothing"), "no toolchain `nothing`"),
         (("ci-matrix", "--shards", "0"), "0 is not in the range"),
         (("verify", "--needs", "tpu"), "`tpu` is not cpu, gpu or gpus:2"),
     ],
 )
-def test_unknown_words(mixed: Base, words: tuple[str, ...], said: str) -> None:
+def test_unknown_words(mixed: Base, words: tuple[str, ...], message: str) -> None:
     """What names nothing is exit code 2."""
     done = mixed.kbtools(*words)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
 
 
 def test_more_jobs_than_github_takes(mixed: Base) -> None:

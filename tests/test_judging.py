@@ -85,25 +85,25 @@ ROWS = (
     ("passes", (PASSED,), VerdictName.RESOLVED, VerdictName.RESOLVED, VerdictName.HOLDS),
 )
 TABLE = [
-    (role, what, outcome, wanted)
+    (role, what, outcome, name)
     for what, outcomes, repro, deadend, passing in ROWS
     for outcome in outcomes
-    for role, wanted in zip(Role, (repro, passing, passing, passing, deadend), strict=True)
-    if wanted  # nothing but to pass is ever expected of the three
+    for role, name in zip(Role, (repro, passing, passing, passing, deadend), strict=True)
+    if name  # nothing but to pass is ever expected of the three
 ]
 
 
-@pytest.mark.parametrize(("role", "what", "outcome", "wanted"), TABLE)
-def test_table(role: Role, what: str, outcome: Outcome, wanted: VerdictName) -> None:
+@pytest.mark.parametrize(("role", "what", "outcome", "name"), TABLE)
+def test_table(role: Role, what: str, outcome: Outcome, name: VerdictName) -> None:
     """A repro and a dead end are held to their failure, the others to running to their end."""
-    assert verdict(role, what, outcome) == wanted
+    assert verdict(role, what, outcome) == name
 
 
 def test_table_is_whole() -> None:
     """The table has every outcome for both expectations, and every status that there is."""
     rows = {(what, outcome) for _, what, outcome, _ in TABLE}
     assert rows == set(itertools.product(("fails", "passes"), OUTCOMES))
-    assert {one.status for one in (*OUTCOMES, LOST)} == set(typing.get_args(Status))
+    assert {outcome.status for outcome in (*OUTCOMES, LOST)} == set(typing.get_args(Status))
 
 
 @pytest.mark.parametrize("role", Role)
@@ -142,8 +142,9 @@ def test_colours() -> None:
 )
 def test_fails(fails: str, documented: tuple[Outcome, ...]) -> None:
     """`fails=` says what the failure is: nothing else is it, and what ended early never is."""
-    one = snippet(fails=fails)
-    assert {o for o in (*OUTCOMES, LOST) if fails_as_documented(article(), one, o)} == {*documented}
+    repro = snippet(fails=fails)
+    counted = {o for o in (*OUTCOMES, LOST) if fails_as_documented(article(), repro, o)}
+    assert counted == {*documented}
 
 
 def test_fails_with_a_base_class() -> None:
@@ -168,7 +169,7 @@ def test_any_signature_will_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("signature", "text", "found"),
+    ("signature", "text", "recognised"),
     [
         (Signature("it fails"), "error: it fails.", True),
         (Signature("it fails"), "error: It fails.", False),
@@ -185,9 +186,9 @@ def test_any_signature_will_do() -> None:
         (Signature("fails", regex=r"a|b fails"), "b fails", True),
     ],
 )
-def test_recognises(signature: Signature, text: str, found: bool) -> None:
+def test_recognises(signature: Signature, text: str, recognised: bool) -> None:
     """A signature is found by its literal and its expression, which is asked line by line."""
-    assert recognises(signature, text) is found
+    assert recognises(signature, text) is recognised
 
 
 def test_recognises_in_linear_time() -> None:
@@ -221,16 +222,16 @@ def test_recognises_in_linear_time() -> None:
 def test_needs(keys: dict[str, str], language: str, on_cpu: str, on_gpu: str) -> None:
     """A snippet whose needs a toolchain lacks is skipped, and says what it lacks."""
     for toolchain, reason in ((CPU, on_cpu), (GPU, on_gpu)):
-        found = expect(snippet(Role.REPRO, language, **keys), toolchain)
-        assert (found.what, found.reason if found.what == "skip" else "") == (
+        expected = expect(snippet(Role.REPRO, language, **keys), toolchain)
+        assert (expected.what, expected.reason if expected.what == "skip" else "") == (
             ("skip", reason) if reason else ("fails", "")
         )
 
 
 def test_needs_triton_to_compile() -> None:
     """What compiles a kernel needs Triton, whatever else is there."""
-    found = expect(snippet(requires="compile"), Toolchain("3.11.7", {"torch": "2.13.0"}))
-    assert found == Expectation("skip", "needs triton, not installed")
+    expected = expect(snippet(requires="compile"), Toolchain("3.11.7", {"torch": "2.13.0"}))
+    assert expected == Expectation("skip", "needs triton, not installed")
 
 
 def test_named_toolchain() -> None:
@@ -251,10 +252,10 @@ def test_named_toolchain() -> None:
 def test_expectation(version: str, repro: str, fix: str) -> None:
     """A repro fails where affected, else passes; a fix passes; both need the package."""
     toolchain = Toolchain("3.11.7", {"triton": version} if version else {})
-    for role, wanted in ((Role.REPRO, repro), (Role.DEADEND, repro), (Role.FIX, fix)):
+    for role, what in ((Role.REPRO, repro), (Role.DEADEND, repro), (Role.FIX, fix)):
         place = Place("kb/KB0001-a.md", 7)
         affected = ({"triton": ">=2.2,<3.0"},)
-        one = Snippet("KB0001", "r1", role, "python", "x\n", place, Keys(), affected)
-        found = expect(one, toolchain)
-        assert found.what == wanted
-        assert found.reason
+        tested = Snippet("KB0001", "r1", role, "python", "x\n", place, Keys(), affected)
+        expected = expect(tested, toolchain)
+        assert expected.what == what
+        assert expected.reason

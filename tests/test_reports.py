@@ -1,4 +1,4 @@
-"""What programs are told of a run: SARIF, GitHub, JUnit, Prometheus, each as others read it."""
+"""Reports of a run for programs: SARIF, GitHub, JUnit, Prometheus, each read by its own parser."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_sarif(red: Base, tmp_path: Path) -> None:
     log = json.loads(file.read_bytes())
     assert sarif_kit.validate.validation_errors(log) == []
     [run] = log["runs"]
-    [one] = run["results"]
-    assert (one["ruleId"], one["level"]) == ("broken", "error")
+    [alert] = run["results"]
+    assert (alert["ruleId"], alert["level"]) == ("broken", "error")
     assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} >= {"broken", "regressed"}
-    place = one["locations"][0]["physicalLocation"]
+    place = alert["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "kb/KB0001-an-article.md"
     assert place["region"]["startLine"] == line_of(red, "raise ValueError('''")
 
@@ -70,7 +70,7 @@ def test_sarif_knows_an_alert_again(red: Base) -> None:
     second = json.loads(red.kbtools("verify", "--sarif", "-").out)
 
     def alerts(log: dict[str, list[dict[str, list[dict[str, object]]]]]) -> list[str]:
-        return sorted(str(one["partialFingerprints"]) for one in log["runs"][0]["results"])
+        return sorted(str(alert["partialFingerprints"]) for alert in log["runs"][0]["results"])
 
     assert alerts(first) == alerts(second)
     assert len(set(alerts(first))) == 3
@@ -78,9 +78,10 @@ def test_sarif_knows_an_alert_again(red: Base) -> None:
 
 def test_what_could_not_be_concluded_is_no_alert(red: Base) -> None:
     """It is a notification of the run in SARIF, a warning on GitHub, an error in JUnit."""
-    one = load_base(config.find(red.root)).articles[0]
+    article = load_base(config.find(red.root)).articles[0]
+    snippet = article.snippets[0]
     toolchain = Toolchain(python="3.11.7", packages={})
-    task = Task(one, one.snippets[0], toolchain, expect(one.snippets[0], toolchain))
+    task = Task(article, snippet, toolchain, expect(snippet, toolchain))
     verdict = Verdict(VerdictName.INCONCLUSIVE, "this machine is unwell: its disk is full")
     run = ToolchainRun(None, toolchain, (Result(task, verdict, Outcome("failed", exit=1)),), 1.0)
     log = json.loads(sarif.of_runs([run]))
@@ -99,10 +100,10 @@ def test_sarif_of_check(base: Base) -> None:
     done = base.kbtools("check", "--sarif", "-")
     log = json.loads(done.out)
     assert sarif_kit.validate.validation_errors(log) == []
-    found = {one["ruleId"] for one in log["runs"][0]["results"]}
-    assert "KB008" in found
+    broken = {alert["ruleId"] for alert in log["runs"][0]["results"]}
+    assert "KB008" in broken
     rules = {rule["id"]: rule for rule in log["runs"][0]["tool"]["driver"]["rules"]}
-    assert set(rules) == found
+    assert set(rules) == broken
     assert len(rules["KB008"]["fullDescription"]["text"]) > 20
     assert "KB008" in done.err
 
@@ -133,11 +134,11 @@ def test_annotations(red: Base, tmp_path: Path) -> None:
     summary.write_text("before\n")
     done = on_github(red, "verify", summary=str(summary))
     assert done.code == 1
-    [one] = commands(done.out)
+    [command] = commands(done.out)
     line = line_of(red, "raise ValueError('''")
     head = f"::error file=kb/KB0001-an-article.md,line={line},title=broken KB0001/f2 (fix)::"
-    assert one.startswith(head)
-    assert "%25" in one, "a percent sign of the text is escaped"
+    assert command.startswith(head)
+    assert "%25" in command, "a percent sign of the text is escaped"
     assert commands(done.err) == []
     text = summary.read_text("utf-8")
     assert text.startswith("before\n"), "a summary is added to what other steps wrote"
@@ -189,18 +190,19 @@ def test_broken_articles_are_annotated(base: Base) -> None:
     line = line_of(base, "fxi")
     for word in ("check", "verify"):
         done = on_github(base, word)
-        found = commands(done.out)
-        assert f"::error file=kb/KB0001-an-article.md,line={line},title=KB008 " in found[0]
+        annotations = commands(done.out)
+        assert f"::error file=kb/KB0001-an-article.md,line={line},title=KB008 " in annotations[0]
         assert commands(done.err) == []
 
 
 def test_the_network_is_pointed_out(base: Base) -> None:
     """A fence that asks for the network is a notice at its line, in a review of the change."""
     base.article(fence("python fix net=yes", "assert True"))
-    found = commands(on_github(base, "check").out)
+    annotations = commands(on_github(base, "check").out)
     line = line_of(base, "net=yes")
     assert any(
-        one.startswith(f"::notice file=kb/KB0001-an-article.md,line={line},") for one in found
+        text.startswith(f"::notice file=kb/KB0001-an-article.md,line={line},")
+        for text in annotations
     )
 
 
@@ -209,8 +211,8 @@ def test_a_base_within_a_repository(red: Base, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     inner = Base.make(tmp_path / "docs" / "known", red.temporary)
     inner.article(*ARTICLE)
-    [one] = commands(on_github(inner, "verify").out)
-    assert "file=docs/known/kb/KB0001-an-article.md," in one
+    [command] = commands(on_github(inner, "verify").out)
+    assert "file=docs/known/kb/KB0001-an-article.md," in command
     done = inner.kbtools("verify", "--junit", "-")
     assert 'file="docs/known/kb/KB0001-an-article.md"' in done.out, done.err
 
@@ -221,7 +223,7 @@ def test_junit_as_viewers_read_it(red: Base, tmp_path: Path) -> None:
     red.kbtools("verify", "--junit", str(file))
     [suite] = JUnitXml.fromfile(str(file))
     assert suite.name == "KB0001"
-    assert "toolchain" in {one.name for one in suite.properties()}
+    assert "toolchain" in {entry.name for entry in suite.properties()}
     cases = {case.name: case for case in suite}
     broken, skipped = cases["f2 (fix)"], cases["f3 (fix)"]
     [failure] = broken.result
@@ -242,9 +244,10 @@ def test_prometheus(red: Base, tmp_path: Path) -> None:
     """Metrics are text that Prometheus' own parser reads, by verdict, state and time."""
     file = tmp_path / "kbtools.prom"
     red.kbtools("verify", "--record", "--prometheus", str(file))
-    families = {one.name: one for one in text_string_to_metric_families(file.read_text("utf-8"))}
+    text = file.read_text("utf-8")
+    families = {family.name: family for family in text_string_to_metric_families(text)}
     assert all(re.fullmatch(r"kbtools_[a-z_]+", name) for name in families)
-    assert all(one.documentation and one.type == "gauge" for one in families.values())
+    assert all(family.documentation and family.type == "gauge" for family in families.values())
     verdicts = {s.labels["verdict"]: s.value for s in families["kbtools_verify_snippets"].samples}
     assert (verdicts["broken"], verdicts["reproduced"], verdicts["regressed"]) == (1, 1, 0)
     states = {s.labels["state"]: s.value for s in families["kbtools_articles"].samples}
@@ -265,7 +268,7 @@ def test_prometheus_never_sees_half_a_file(red: Base, tmp_path: Path) -> None:
         red.kbtools("verify", "KB0001/f1", "--prometheus", str(file))
         assert reader.read() == "old\n"
     assert "kbtools_articles" in file.read_text("utf-8")
-    assert [one.name for one in tmp_path.iterdir()] == ["kbtools.prom"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kbtools.prom"]
     assert stat.S_IMODE(file.stat().st_mode) & stat.S_IROTH, "the collector is another user"
 
 
@@ -291,11 +294,11 @@ def test_the_client_of_prometheus_is_imported_for_metrics_only(
 def test_a_report_that_cannot_be_written(base: Base, option: str, tmp_path: Path) -> None:
     """It is a message and exit code 2, after all others were written."""
     base.article(fence("python fix", "assert True"))
-    other = tmp_path / "other.json"
-    done = base.kbtools("verify", option, "/no/such/folder/file", "--json", str(other))
+    sound = tmp_path / "sound.json"
+    done = base.kbtools("verify", option, "/no/such/folder/file", "--json", str(sound))
     assert done.code == 2
     assert "cannot write /no/such/folder/file" in done.err
-    assert json.loads(other.read_bytes())["summary"] == {"holds": 1}
+    assert json.loads(sound.read_bytes())["summary"] == {"holds": 1}
 
 
 def test_one_report_on_standard_output(base: Base) -> None:

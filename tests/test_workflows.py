@@ -26,8 +26,8 @@ EACH = pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
 
 def read(file: Path) -> dict[str, Any]:
     """A workflow; YAML 1.1 takes the key `on` for true."""
-    found = yaml.safe_load(file.read_text("utf-8"))
-    return {"on" if key is True else key: value for key, value in found.items()}
+    document = yaml.safe_load(file.read_text("utf-8"))
+    return {"on" if key is True else key: value for key, value in document.items()}
 
 
 def steps(workflow: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -71,9 +71,9 @@ def test_actions_are_pinned(file: Path) -> None:
     workflow = read(file)
     used = [step["uses"] for step in steps(workflow) if "uses" in step]
     used += [job["uses"] for job in workflow["jobs"].values() if "uses" in job]
-    for one in used:
+    for action in used:
         assert re.fullmatch(
-            r"actions/[\w-]+@v\d+|[\w.-]+/[\w./-]+@[0-9a-f]{40}|\./\.github/.*", one
+            r"actions/[\w-]+@v\d+|[\w.-]+/[\w./-]+@[0-9a-f]{40}|\./\.github/.*", action
         )
 
 
@@ -190,7 +190,11 @@ def test_pull_request(sandboxed: None, checkout: Checkout) -> None:
     assert f"::error file={path},line={line},title=broken KB0002/f1 (fix) on here::" in done.stdout
     assert "KB0001" not in done.stdout
     reports = checkout.base.root / "build" / "reports"
-    assert {one.name for one in reports.iterdir()} == {"check.sarif", "verify.sarif", "verify.xml"}
+    assert {file.name for file in reports.iterdir()} == {
+        "check.sarif",
+        "verify.sarif",
+        "verify.xml",
+    }
 
 
 def test_pull_request_for_a_gpu(sandboxed: None, checkout: Checkout) -> None:
@@ -263,9 +267,9 @@ def test_a_night(sandboxed: None, checkout: Checkout, tmp_path: Path) -> None:
     """Plan, shards, merge, record: the evidence of every shard ends up on the branch."""
     output = tmp_path / "output"
     assert checkout.run("plan.sh", GITHUB_OUTPUT=str(output)).returncode == 0
-    found = dict(line.split("=", 1) for line in output.read_text().splitlines())
-    assert found["jobs"] == "1"
-    [job] = json.loads(found["matrix"])["include"]
+    outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    assert outputs["jobs"] == "1"
+    [job] = json.loads(outputs["matrix"])["include"]
     assert (job["toolchain"], job["runs-on"]) == ("built", ["ubuntu-latest"])
     machines = tmp_path / "machines"
     for number in (1, 2):
@@ -313,7 +317,7 @@ def test_slurm(sandboxed: None, checkout: Checkout, tmp_path: Path) -> None:
             SLURM_ARRAY_TASK_COUNT="2",
         )
         assert done.returncode == 0, done.stderr
-    assert {one.name for one in results.glob("*/*")} == {"KB0001.jsonl", "KB0002.jsonl"}
+    assert {file.name for file in results.glob("*/*")} == {"KB0001.jsonl", "KB0002.jsonl"}
     assert checkout.run("merge.sh", *map(str, results.iterdir())).returncode == 0
     assert len(checkout.base.rows(1)) == len(checkout.base.rows(2)) == 2
 
