@@ -81,7 +81,7 @@ def both_ends(stream: BinaryIO) -> str:
 
 
 @click.command(short_help="Print the permanent link of an article.")
-@click.argument("what", metavar="ID|OWNER/REPO#N|URL", required=False)
+@click.argument("target", metavar="ID|OWNER/REPO#N|URL", required=False)
 @click.option(
     "--format",
     "form",
@@ -96,7 +96,7 @@ def both_ends(stream: BinaryIO) -> str:
     help=f"Add the addresses of all current articles to {links.PUBLISHED}.",
 )
 @click.pass_context
-def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None:
+def link(ctx: click.Context, target: str | None, form: str, publish: bool) -> None:
     """Print the permanent link of an article, or the links of the articles about a thread.
 
     The argument is the id of an article, an upstream thread, or the address of either. The exit
@@ -115,10 +115,10 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
             )
         )
         return
-    if what is None:
+    if target is None:
         raise click.UsageError("name an article, a thread or an address; see --help")
     matters = [article.matter for article in base.articles]
-    identifier, thread = links.article_id(what, settings), links.parse_reference(what)
+    identifier, thread = links.article_id(target, settings), links.parse_reference(target)
     if identifier:
         linked = tuple(matter for matter in matters if matter.id == identifier)
         if not linked:
@@ -130,7 +130,7 @@ def link(ctx: click.Context, what: str | None, form: str, publish: bool) -> None
             sys.exit(3)
     else:
         raise UnknownArticleError(
-            f"`{what}` is not an article's id, not a thread as in owner/repo#12, and not the"
+            f"`{target}` is not an article's id, not a thread as in owner/repo#12, and not the"
             " address of an article or a thread"
         )
     for matter in linked:
