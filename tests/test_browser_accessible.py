@@ -14,7 +14,7 @@ SCRIPT = next(Path(axe.__file__).parent.rglob("axe.min.js")).read_text("utf-8")
 KINDS = (
     *("", "articles/", "KB0002/", "KB0006/", "KB0002/logs/", "status/", "paste/", "guide/"),
     *("search/?q=entry", "issues/fla-org/flash-linear-attention/97/", "by/stage/ptxas/", "format/"),
-    *("reference/rules/", "reference/cli/", "reference/api/", "reference/api/article/"),
+    *("reference/rules/", "reference/cli/", "reference/api/", "reference/api/articles.model/"),
     "contributing/",
 )
 
