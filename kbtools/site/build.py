@@ -92,7 +92,7 @@ def generate(base: Base, commands: click.Command, model: SiteModel | None = None
         model: the model of the base, if the caller has it already.
 
     Raises:
-        KbtoolsError: a row of evidence cannot be read.
+        EvidenceError: a row of evidence cannot be read.
     """
     folders = Folders(base.config.root)
     model = model or build_model(base)

@@ -82,6 +82,7 @@ class Live:
             if not complete:  # nothing is missed: the folders are watched by now
                 complete = True
                 self._attempt(self._everything)
+                last = time.monotonic()
             elif files:
                 last, indexed = time.monotonic(), False
                 lists_outdated = self._attempt(partial(self._changed, files)) or lists_outdated

@@ -160,7 +160,7 @@ def build_model(base: Base) -> SiteModel:
     """The model of a knowledge base whose articles can all be decoded.
 
     Raises:
-        KbtoolsError: a row of evidence cannot be read.
+        EvidenceError: a row of evidence cannot be read.
     """
     pages = {page.path: page for page in base.pages}
     translated: dict[str, dict[str, Text]] = {}
