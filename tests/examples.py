@@ -18,7 +18,7 @@ from kbtools.checks.base import load_base
 from kbtools.cli import main
 from kbtools.config import Config, find
 from kbtools.evidence import store
-from kbtools.evidence.store import Row
+from kbtools.evidence.rows import SCHEMA, Row
 from kbtools.outcome import Outcome
 from kbtools.toolchains.model import Toolchain
 
@@ -51,7 +51,7 @@ def record_failure(config: Config, article: str, snippet: str, output: str) -> N
         s.digest for a in base.articles for s in a.snippets if s.name == f"{article}/{snippet}"
     ]
     row = Row(
-        schema=store.SCHEMA,
+        schema=SCHEMA,
         snippet=snippet,
         code=code,
         toolchain=TOOLCHAIN,

@@ -11,7 +11,7 @@ import pytest
 
 from kbtools.evidence import decoded
 from kbtools.evidence.decoded import DecodedFiles
-from kbtools.evidence.store import Row
+from kbtools.evidence.rows import Row
 
 
 class Decoder:

@@ -11,7 +11,8 @@ import pytest
 
 from kbtools.articles.model import ALWAYS, Keys, Place, Role, Snippet
 from kbtools.config import Config, decode
-from kbtools.evidence.store import EvidenceError, Row, file_of, of_snippet, prune, read, record
+from kbtools.evidence.rows import EvidenceError, Row
+from kbtools.evidence.store import file_of, of_snippet, prune, read, record
 from kbtools.outcome import Outcome
 from kbtools.toolchains.model import Toolchain
 

@@ -15,6 +15,7 @@ from kbtools.articles.model import Article, Problem, Role, Snippet
 from kbtools.articles.parsing import Page
 from kbtools.config import Config
 from kbtools.evidence import store
+from kbtools.evidence.rows import EvidenceError, Row
 
 NAME = re.compile(r"kb(\d{3})_(\w+)")
 """Of the function of a rule."""
@@ -71,14 +72,14 @@ class Base(msgspec.Struct, frozen=True, dict=True):
         for article in self.articles:
             try:
                 rows = store.read(self.config.evidence, article.id)
-            except store.EvidenceError as error:
+            except EvidenceError as error:
                 unreadable.append((article, str(error)))
             else:
                 failures += failures_of(article, rows, self.config)
         return Recorded(tuple(failures), tuple(unreadable))
 
 
-def failures_of(article: Article, rows: tuple[store.Row, ...], config: Config) -> Iterator[Failure]:
+def failures_of(article: Article, rows: tuple[Row, ...], config: Config) -> Iterator[Failure]:
     """The recorded failures of an article's snippets, those that show a signature when they fail.
 
     A snippet with `fails=timeout`, an exit code or a signal shows nothing that could be compared.

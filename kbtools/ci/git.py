@@ -6,8 +6,7 @@ import subprocess
 from pathlib import PurePosixPath
 
 from kbtools.config import Config, KbtoolsError
-from kbtools.evidence import store
-from kbtools.evidence.store import Row
+from kbtools.evidence.rows import Row, decode_rows
 
 
 class GitError(KbtoolsError):
@@ -69,5 +68,5 @@ def evidence_at(commit: str, config: Config) -> dict[str, tuple[Row, ...]]:
     for name in listing.split("\0"):
         if name.endswith(".jsonl"):
             content = file_at(commit, name, config).encode("utf-8", "surrogateescape")
-            rows[PurePosixPath(name).stem] = store.decode(content, f"{commit}:{name}")
+            rows[PurePosixPath(name).stem] = decode_rows(content, f"{commit}:{name}")
     return rows

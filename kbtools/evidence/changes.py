@@ -9,8 +9,8 @@ import msgspec
 from kbtools.articles import links
 from kbtools.articles.model import Article, Role
 from kbtools.config import Config
+from kbtools.evidence.rows import Row
 from kbtools.evidence.state import Observation, judge_rows, where
-from kbtools.evidence.store import Row
 from kbtools.evidence.verdicts import VerdictName
 
 KINDS = {

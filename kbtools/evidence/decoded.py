@@ -12,10 +12,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from kbtools.evidence.store import Row
+from kbtools.evidence.rows import Row
 
 LIMIT = 32 << 20
 """Bytes of files whose rows are kept; the rows take about twice as much memory."""

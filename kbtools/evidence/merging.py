@@ -15,7 +15,7 @@ from kbtools.articles.model import Article
 from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import store
 from kbtools.evidence.plausibility import implausibilities
-from kbtools.evidence.store import Row
+from kbtools.evidence.rows import SCHEMAS, Row
 
 LARGEST = 64 << 20
 """Bytes of an evidence file."""
@@ -169,8 +169,8 @@ def _row(line: bytes) -> Row | str:
         return f"not a row of evidence: {printable(str(error))}"
     if unknown:
         return f"unknown key `{printable(unknown)}`"
-    if row.schema not in store.SCHEMAS:
-        schemas = " and ".join(map(str, store.SCHEMAS))
+    if row.schema not in SCHEMAS:
+        schemas = " and ".join(map(str, SCHEMAS))
         return f"schema {row.schema}; this kbtools reads {schemas}"
     return row
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from packaging.version import InvalidVersion, Version
 
 from kbtools.articles.model import Snippet
-from kbtools.evidence.store import Row
+from kbtools.evidence.rows import Row
 from kbtools.evidence.verdicts import expect
 from kbtools.outcome import Outcome
 from kbtools.running.output import SECRET

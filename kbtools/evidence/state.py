@@ -9,7 +9,7 @@ import msgspec
 from kbtools.articles.model import Article, Snippet
 from kbtools.config import Config
 from kbtools.evidence import store
-from kbtools.evidence.store import Row
+from kbtools.evidence.rows import Row
 from kbtools.evidence.verdicts import Verdict, VerdictName, expect, judge
 
 

@@ -15,8 +15,8 @@ from kbtools.articles.parsing import Page
 from kbtools.checks.model import Base
 from kbtools.config import Config
 from kbtools.evidence.board import Board, Cell, cell_of, sort_toolchains
+from kbtools.evidence.rows import Row
 from kbtools.evidence.state import ArticleState, Observation, observations, state_from
-from kbtools.evidence.store import Row
 from kbtools.toolchains.model import Toolchain
 
 LIMIT = 2000

@@ -18,7 +18,7 @@ from kbtools import __version__
 from kbtools.articles.model import SUFFIX, Snippet
 from kbtools.config import Config
 from kbtools.evidence import store
-from kbtools.evidence.store import EvidenceError, Row
+from kbtools.evidence.rows import SCHEMA, EvidenceError, Row
 from kbtools.evidence.verdicts import Verdict, VerdictName, judge, verdict_without_run
 from kbtools.outcome import Outcome
 from kbtools.running import Run
@@ -197,7 +197,7 @@ class Verifier:
     def row(self, task: Task, outcome: Outcome) -> Row:
         """The row of a run that was just made."""
         return Row(
-            schema=store.SCHEMA,
+            schema=SCHEMA,
             snippet=task.snippet.id,
             code=task.snippet.digest,
             toolchain=task.toolchain,
