@@ -66,6 +66,11 @@ def skeleton(config: Config, identifier: str, title: str) -> str:
 
     It has the sections that `config` demands. The snippets stand in those called Symptom and Fix;
     where a knowledge base has no section of that name they stand at the end.
+
+    Args:
+        config: Its form names the sections, the stages and the severities.
+        identifier: Of the new article, as in `KB0102`.
+        title: The error text, on one line.
     """
     form = config.article
     prose = {

@@ -83,6 +83,11 @@ def failures_of(article: Article, rows: tuple[Row, ...], config: Config) -> Iter
     """The recorded failures of an article's snippets, those that show a signature when they fail.
 
     A snippet with `fails=timeout`, an exit code or a signal shows nothing that could be compared.
+
+    Args:
+        article: Whose snippets are looked at.
+        rows: All rows of the article's evidence.
+        config: Its headline names the toolchain of a failure.
     """
     for snippet in article.snippets:
         if snippet.role in (Role.REPRO, Role.DEADEND) and snippet.keys.fails == "signature":

@@ -170,7 +170,13 @@ def write_report(file: str, content: bytes, *, at_once: bool = False) -> None:
 
 
 def annotate(problems: Sequence[Problem], config: Config, to_stderr: bool) -> None:
-    """Prints annotations for what keeps articles from being read."""
+    """Prints annotations for what keeps articles from being read.
+
+    Args:
+        problems: Each has its file and line.
+        config: Says where the knowledge base lies in its repository.
+        to_stderr: Whether standard output is a program's.
+    """
     from kbtools.reports import github
     from kbtools.reports.places import in_checkout
 

@@ -172,7 +172,13 @@ def fails_as_documented(article: Article, snippet: Snippet, outcome: Outcome) ->
 
 
 def evident(article: Article, snippet: Snippet, outcome: Outcome) -> str:
-    """The line of the output that a signature recognises, or how the run ended."""
+    """The line of the output that a signature recognises, or how the run ended.
+
+    Args:
+        article: Its signatures are tried.
+        snippet: Its `fails` says what counts as the documented failure.
+        outcome: The run, with its output.
+    """
     if snippet.keys.fails == "signature":
         for signature in article.matter.signatures:
             if recognises(signature, outcome.output):

@@ -84,6 +84,11 @@ def summary(runs: Sequence[ToolchainRun], config: Config, source: str = "") -> s
     """The run as Markdown: counts, what is red and why, what was left out and why.
 
     `source` is the address that stands before the path of a file, to show its lines.
+
+    Args:
+        runs: One for each toolchain.
+        config: Says where the knowledge base lies in its repository.
+        source: The address that stands before the path of a file, to show its lines.
     """
     lines: list[str] = []
     for run in runs:

@@ -289,7 +289,13 @@ def enter_root() -> None:
 
 
 def set_attributes(flags: int, path: str, attributes: int) -> None:
-    """Sets attributes of a mount and keeps those that it has; needs Linux 5.12."""
+    """Sets attributes of a mount and keeps those that it has; needs Linux 5.12.
+
+    Args:
+        flags: Of `mount_setattr`, as in `AT_RECURSIVE`.
+        path: Where the mount stands.
+        attributes: Bits to set, as in `MOUNT_ATTR_RDONLY`.
+    """
     fields = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
     checked(libc.syscall(MOUNT_SETATTR, -100, os.fsencode(path), flags, fields, 32))
 

@@ -52,7 +52,13 @@ def keep_all(requests: int, idle: int, shared: Shared, replies: int) -> None:
 
 
 def keep(request: Request, shared: Shared, signals: set[signal.Signals]) -> Report:
-    """Runs one snippet, holds it to its limits, ends all that it leaves; what it did."""
+    """Runs one snippet, holds it to its limits, ends all that it leaves; what it did.
+
+    Args:
+        request: What to run, and its limits.
+        shared: The part of the sandbox that all snippets share.
+        signals: Blocked in this process and waited for.
+    """
     reading, writing = os.pipe()
     started = time.monotonic()
     snippet = os.fork()
@@ -97,6 +103,13 @@ def watch(
     """Waits for the snippet, or for the reason to end it, which it notes in the report.
 
     Returns the snippet's status and what it used; None where it has to be ended.
+
+    Args:
+        snippet: The process id of the child.
+        request: Its limits; the time limit is in seconds.
+        report: Takes the reason, where the child has to be ended.
+        started: Seconds of the monotonic clock at the fork.
+        signals: Blocked in this process and waited for.
     """
     limits, deadline = request["limits"], started + request["timeout"]
     look = started + TICK

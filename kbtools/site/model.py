@@ -269,12 +269,24 @@ def prefix(model: SiteModel, language: str) -> str:
 
 
 def page_path(model: SiteModel, article: str, language: str) -> str:
-    """The address of an article, as in `zh/KB0002/`."""
+    """The address of an article, as in `zh/KB0002/`.
+
+    Args:
+        model: The site, which knows its first language.
+        article: An id.
+        language: Of the page.
+    """
     return links.path(article, "" if language == model.languages[0] else language)
 
 
 def logs_path(model: SiteModel, observation: Observation, language: str) -> str:
-    """The address of the log of one run, as in `KB0002/logs/#r1-0a1b2c3d`."""
+    """The address of the log of one run, as in `KB0002/logs/#r1-0a1b2c3d`.
+
+    Args:
+        model: The site, which knows its first language.
+        observation: The run.
+        language: Of the page.
+    """
     return f"{page_path(model, observation.snippet.article, language)}logs/#{anchor(observation)}"
 
 
@@ -289,5 +301,11 @@ def download_path(snippet: Snippet) -> str:
 
 
 def issue_path(model: SiteModel, reference: str, language: str) -> str:
-    """The address of the page about an upstream thread `owner/repo#12`: `issues/owner/repo/12/`."""
+    """The address of the page about an upstream thread `owner/repo#12`: `issues/owner/repo/12/`.
+
+    Args:
+        model: The site, which knows its first language.
+        reference: As in `owner/repo#12` or `owner/repo@1a2b3c4`.
+        language: Of the page.
+    """
     return prefix(model, language) + links.thread_path(reference)

@@ -123,6 +123,11 @@ class Verifier:
         """Runs a contradicted claim once more, and a control after it.
 
         The interpreter is new, because a fork may fail for what its zygote has imported.
+
+        Args:
+            task: The snippet, and what is expected of it.
+            run: What was run the first time.
+            on_start: Called when the new run begins.
         """
         spawned = msgspec.structs.replace(run, spawn=True)
         return self.run(task, spawned, on_start, control=True)

@@ -246,7 +246,13 @@ def summary(model: SiteModel, view: ArticleView) -> Summary:
 
 
 def document(model: SiteModel, view: ArticleView, names: dict[int, str] | None = None) -> Document:
-    """An article, what it claims and what was seen."""
+    """An article, what it claims and what was seen.
+
+    Args:
+        model: The site.
+        view: The article with its evidence.
+        names: Known ids of toolchains, by the identity of the object; None: computed anew.
+    """
     state = view.state
     texts = {view.original.language: view.original, **view.translations}
     return Document(
@@ -279,7 +285,13 @@ def document(model: SiteModel, view: ArticleView, names: dict[int, str] | None =
 
 
 def run(model: SiteModel, observation: Observation, names: dict[int, str]) -> Run:
-    """A run of a snippet; `names` are known ids of toolchains, by the identity of the object."""
+    """A run of a snippet; `names` are known ids of toolchains, by the identity of the object.
+
+    Args:
+        model: The site.
+        observation: The row, and the verdict that follows today.
+        names: Known ids of toolchains, by the identity of the object.
+    """
     outcome, toolchain = observation.row.outcome, observation.row.toolchain
     return Run(
         toolchain=names.get(id(toolchain)) or name_of(toolchain),

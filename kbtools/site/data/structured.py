@@ -14,7 +14,13 @@ from kbtools.site.rendering import LONG, cut
 
 
 def head(model: SiteModel, view: ArticleView, language: str) -> str:
-    """OpenGraph and JSON-LD of an article's page, and the feed, on one line."""
+    """OpenGraph and JSON-LD of an article's page, and the feed, on one line.
+
+    Args:
+        model: The site.
+        view: The article with its evidence.
+        language: Of the page.
+    """
     text = view.text(language)
     address = page_path(model, view.id, language)
     described = plain_head(
@@ -59,7 +65,13 @@ def plain_head(
 
 
 def article(model: SiteModel, view: ArticleView, language: str) -> dict[str, Any]:
-    """An article as schema.org's TechArticle; of dates only those of evidence."""
+    """An article as schema.org's TechArticle; of dates only those of evidence.
+
+    Args:
+        model: The site.
+        view: The article with its evidence.
+        language: Of the page.
+    """
     text, config = view.text(language), model.config
     matter = view.article.matter
     address = page_path(model, view.id, language)

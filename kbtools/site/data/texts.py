@@ -24,7 +24,13 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
 
 
 def article(model: SiteModel, view: ArticleView, language: str) -> str:
-    """An article as plain Markdown: its text, its snippets, and their verdicts."""
+    """An article as plain Markdown: its text, its snippets, and their verdicts.
+
+    Args:
+        model: The site.
+        view: The article with its evidence.
+        language: Of the text; the original's, where there is no translation.
+    """
     text = view.text(language)
     folder = "" if language == model.languages[0] else language
     wording = Wording(text.title, text.summary, text.page.body, folder)
@@ -97,7 +103,13 @@ def sitemaps(model: SiteModel, pages: Iterable[str]) -> Iterator[tuple[str, byte
 def sitemap(
     model: SiteModel, addresses: Iterable[str], newest: dict[str, datetime.datetime | None]
 ) -> bytes:
-    """A sitemap of these addresses, relative to the root of the site."""
+    """A sitemap of these addresses, relative to the root of the site.
+
+    Args:
+        model: The site, which knows where it will be.
+        addresses: Relative to the root of the site.
+        newest: Id of an article to the date of its newest row; None where it has none.
+    """
     urls = []
     for page in addresses:
         parts = [part for part in page.split("/") if part not in model.languages]

@@ -61,7 +61,13 @@ def article_page(
 
 
 def section(frame: Frame, name: str, html: str) -> str:
-    """A section that is computed; the search leaves it out."""
+    """A section that is computed; the search leaves it out.
+
+    Args:
+        frame: The page that it is for.
+        name: The key of its heading in the site's words.
+        html: Its content, escaped.
+    """
     title = frame.words(f"article.{name}")
     return f'\n## {title} {{#{name} data-pagefind-ignore="all"}}\n\n{html}\n'
 
@@ -88,7 +94,13 @@ def sections_of(view: ArticleView, page: Page) -> dict[str, str]:
 
 
 def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
-    """The first card: the failure, the fix, the box for the reader's versions, and the state."""
+    """The first card: the failure, the fix, the box for the reader's versions, and the state.
+
+    Args:
+        frame: The page that it is for.
+        view: The article with its evidence.
+        cells: The article's cells of the board, one for each toolchain.
+    """
     text, matter = view.text(frame.language), view.article.matter
     by_id = frame.model.by_id
     return frame.html(
@@ -144,7 +156,13 @@ def you(frame: Frame, view: ArticleView) -> dict[str, object]:
 
 
 def bar(frame: Frame, view: ArticleView, snippet: Snippet) -> str:
-    """The bar above a snippet: its role, its verdicts, and how to run it."""
+    """The bar above a snippet: its role, its verdicts, and how to run it.
+
+    Args:
+        frame: The page that it is for.
+        view: The article with its evidence.
+        snippet: One of the article's.
+    """
     return frame.html(
         "bar.html",
         snippet=snippet,

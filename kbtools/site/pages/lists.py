@@ -67,12 +67,24 @@ def facets(frame: Frame) -> list[Facet]:
 
 
 def label_of(frame: Frame, kind: str, value: str) -> str:
-    """A value in the site's words, or as it is if the site has no words for it."""
+    """A value in the site's words, or as it is if the site has no words for it.
+
+    Args:
+        frame: The page that it is for.
+        kind: What the value is, as in `severity`.
+        value: As the front matter has it.
+    """
     return cut(frame.words.word_for(kind, value), 80)
 
 
 def row(frame: Frame, view: ArticleView, *, filtered: bool) -> Markup:
-    """The entry of an article in a list; `filtered` adds the values that the filters compare."""
+    """The entry of an article in a list; `filtered` adds the values that the filters compare.
+
+    Args:
+        frame: The page that it is for.
+        view: The article with its evidence.
+        filtered: Whether to add the values that the filters compare.
+    """
     facets = values_of(frame.model, view) if filtered else {}
     html = frame.html(
         "row.html",

@@ -33,6 +33,11 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
 
     Toolchains with the same versions of what the claim is about share a cell while they agree;
     where one was seen to fail and another not to, each has its own.
+
+    Args:
+        frame: The page that it is for.
+        view: The article with its evidence.
+        cells: The article's cells of the board, one for each toolchain.
     """
     names, headline = names_of(view), frame.model.headline
     common = {toolchain.identity for toolchain in frame.model.common}
@@ -66,7 +71,13 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
 
 
 def label_of(toolchain: Toolchain, names: Sequence[str], headline: Sequence[str]) -> str:
-    """The versions of these, without their local parts; empty where one is not there."""
+    """The versions of these, without their local parts; empty where one is not there.
+
+    Args:
+        toolchain: The one to name.
+        names: Distributions whose versions are shown, in this order.
+        headline: Distributions that a toolchain is named by where `names` is empty.
+    """
     if not names:
         return toolchain.brief(headline)
     versions = [(name, toolchain.version(name)) for name in names]
