@@ -19,6 +19,40 @@ __all__ = ["base", "chromium", "new_base", "our_site", "reader"]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+SLOW = frozenset(
+    f"test_{name}.py"
+    for name in (
+        # a browser, V8, or a whole site
+        *("browser_accessible", "browser_parity", "browser_reading", "hostile_logs"),
+        *("linkcheck", "serve", "site", "site_hostile"),
+        # torch, Ray, toolchains that are built, the wheel
+        *("building", "building_faults", "inside_a_snippet", "packaging", "ray", "targets"),
+        # many runs of the real kbtools, one after the other
+        *("answering", "bisecting", "changes", "corpus", "doors", "falsify", "faults", "isolation"),
+        *(
+            "jobs",
+            "kept",
+            "matrix",
+            "mcp",
+            "merging",
+            "nothing_is_lost",
+            "pytest_plugin",
+            "reports",
+            "run_command",
+        ),
+        *("sandbox", "several_toolchains", "sharding", "verify", "workflows"),
+    )
+)
+"""Files whose tests take more than six seconds together, or need torch, Ray or a browser."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the slow tests, which `make quick` leaves out."""
+    for item in items:
+        if item.path.name in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_configure() -> None:
     """On a runner of GitHub, too, a test says itself what kbtools is to see of it."""
     for name in [name for name in os.environ if name.startswith("GITHUB_")]:

@@ -151,7 +151,6 @@ def first_child(parent: int, command: str) -> int:
     raise AssertionError(f"no child {command}")
 
 
-@pytest.mark.torch
 def test_a_triton_kernel_in_a_snippet(base: Base) -> None:
     """Triton finds the source of a kernel that stands in a snippet."""
     pytest.importorskip("triton", reason="triton is not installed here")

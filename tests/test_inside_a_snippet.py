@@ -282,7 +282,6 @@ def test_cuda_is_compiled(base: Base) -> None:
     assert f"kb/KB0001-an-article.md:{line_of(base, '#error')}" in output(done, "r1")
 
 
-@pytest.mark.torch
 def test_a_fork_that_inherits_torch(new_base: Callable[..., Base]) -> None:
     """With torch imported before the fork, Inductor, a backward pass and processes work in it."""
     pytest.importorskip("torch", reason="torch is not installed here")

@@ -31,7 +31,7 @@ class Zygote:
         self.folder, self.number = folder, 0
         (folder / "tmp").mkdir()
         self.process = subprocess.Popen(
-            [sys.executable, str(ZYGOTE), "csv,no_such_module", str(folder), "[]"],
+            [sys.executable, str(ZYGOTE), "csv,locale:format_string", str(folder), "[]"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -96,7 +96,7 @@ def zygote(tmp_path: Path) -> Iterator[Zygote]:
 def test_it_says_what_it_could_not_import(zygote: Zygote) -> None:
     """The first line has the parts of the sandbox and the modules that could not be imported."""
     assert set(zygote.ready["sandbox"]) == {"network", "sight", "files", "signals"}
-    assert list(zygote.ready["refused"]) == ["no_such_module"]
+    assert list(zygote.ready["refused"]) == ["locale:format_string"]
 
 
 @pytest.mark.parametrize("isolation", ["fork", "spawn"])
