@@ -156,7 +156,7 @@ def start_up(articles: int, rounds: int) -> None:
 def hostile(limit: float = 2.0) -> float:
     """Prints which logs of 10 MB that mean harm cost most; the seconds of CPU of the worst."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from test_hostile_logs import LOGS, SIZE, index_and_matcher
+    from hostile_logs import LOGS, SIZE, index_and_matcher
 
     _, matcher = index_and_matcher()
     seconds = {}
@@ -171,7 +171,7 @@ def hostile(limit: float = 2.0) -> float:
 
 
 def main() -> None:
-    """Measures all three, and prints them."""
+    """Measures all four, and prints them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--articles", type=int, default=10_000)
     parser.add_argument("--megabytes", type=float, default=1.0)

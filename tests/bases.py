@@ -140,3 +140,12 @@ class Base:
         while (processes := self.running()) and time.monotonic() < deadline:
             time.sleep(0.05)
         return processes
+
+
+GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+
+
+def git(base: Base, *words: str) -> str:
+    """Runs git in a knowledge base."""
+    done = subprocess.run([*GIT, *words], cwd=base.root, capture_output=True, text=True, check=True)
+    return done.stdout

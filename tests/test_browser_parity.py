@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from test_hostile_logs import ENOUGH, LOGS
+from hostile_logs import ENOUGH, LOGS
 
 from kbtools.articles.model import Signature
 from kbtools.config import ToolchainForm

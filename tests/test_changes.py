@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bases import Base, Finished, fence
-from test_jobs import git
+from bases import Base, Finished, fence, git
 
 MATTER = """
 affected: [{msgspec: '>=0'}]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from typing import Any
 
 import pytest
-from bases import Base, fence
+from bases import Base, fence, git
 
-GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 HELPED = fence("python practice", "from kbtools.repro import compile_ahead\n")
 TOOLCHAINS = """
 [old]
@@ -25,12 +23,6 @@ packages = ["torch==2.8.0"]
 [own]
 python = "/usr/bin/python3"
 """
-
-
-def git(base: Base, *words: str) -> str:
-    """Runs git in a knowledge base."""
-    done = subprocess.run([*GIT, *words], cwd=base.root, capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from bases import KBTOOLS, Base, fence
-from test_jobs import git
+from bases import KBTOOLS, Base, fence, git
 
 ROOT = Path(__file__).parent.parent
 FLEET = ROOT / "fleet"
@@ -40,6 +39,22 @@ def steps(workflow: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_schema(file: Path) -> None:
     """A workflow keeps the schema of GitHub's workflows."""
     words = [f"{BIN}/check-jsonschema", "--builtin-schema", "vendor.github-workflows", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        ("dependabot", "dependabot.yml"),
+        ("github-issue-config", "ISSUE_TEMPLATE/config.yml"),
+        *(("github-issue-forms", f"ISSUE_TEMPLATE/{n}.yml") for n in ("bug", "failure", "wrong")),
+    ],
+)
+def test_schema_of_what_github_reads(schema: str, name: str) -> None:
+    """Forms for issues and the settings of dependabot keep the schemas of GitHub."""
+    words = [f"{BIN}/check-jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    words += [str(ROOT / ".github" / name)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
