@@ -4,8 +4,26 @@ from __future__ import annotations
 
 import msgspec
 import yaml
+from yaml.constructor import ConstructorError
 
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """The safe loader, which says where a day is wrong, in the same words on every Python."""
+
+    def construct_yaml_timestamp(self, node: yaml.ScalarNode) -> object:
+        """A day or a time.
+
+        Raises:
+            ConstructorError: there is no such day.
+        """
+        try:
+            return super().construct_yaml_timestamp(node)
+        except ValueError as error:
+            problem = f"`{node.value}` is not a day of the calendar"
+            raise ConstructorError(None, None, problem, node.start_mark) from error
+
+
+Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.construct_yaml_timestamp)
 
 
 class InvalidValue(msgspec.Struct, frozen=True):
@@ -50,7 +68,7 @@ def parse_front_matter(lines: tuple[str, ...]) -> RawMatter:
         _walk(node, "", places, broken)
         value = loader.construct_document(node) if node else None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # ValueError: a day such as 2026-02-30; RecursionError: an alias of what it stands in
+        # ValueError: a number too long to be one; RecursionError: an alias of what it stands in
         return RawMatter(lines=places, broken=(_not_yaml(error, text),), length=end + 1)
     if not isinstance(value, dict):
         why = "the front matter is not a mapping of keys to values"
@@ -72,8 +90,7 @@ STEPS = {
     "undefined alias": QUOTE,  # a value that begins with *
     "could not determine a constructor": QUOTE,  # a value that begins with !
     "could not find expected ':'": "write `key: value`",
-    "day is out of range": "write a day of the calendar, as in 2026-01-31",
-    "month must be in": "write a day of the calendar, as in 2026-01-31",
+    "is not a day": "write a day of the calendar, as in 2026-01-31",
 }
 """Part of what the YAML reader reports → the next step."""
 
