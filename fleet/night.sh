@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A night on one machine, for cron: every toolchain that is built here, the metrics, the site.
+#   TOOLCHAIN  of toolchains.toml; without it every one that is built here
 #   METRICS    a file for node_exporter's textfile collector, as in .../textfile/kbtools.prom
 #   PUBLISH    where the site goes, as rsync takes it; without it none is built
 set -euo pipefail
