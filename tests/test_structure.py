@@ -199,7 +199,7 @@ PRONOUNS = {
     *("seen", "asked", "meant", "wanted", "thing", "them", "those", "gone", "whole"),
 }
 """They stand for a missing noun: `article`, `snippet`, `row`, `problem`, `version`, `path`."""
-PRONOUNS_IN_1000_NAMES = 5
+PRONOUNS_IN_1000_NAMES = 2
 """At most so many; only ever lowered."""
 
 
