@@ -93,6 +93,7 @@ def built(root: Path) -> Path:
                 "mkdocs.yml",
                 "CONTRIBUTING.md",
                 "CHANGELOG.md",
+                "SECURITY.md",
             ):
                 shutil.copy(ROOT / name, root / name)
             (root / "kbtools").symlink_to(ROOT / "kbtools")  # for the pages of its modules
