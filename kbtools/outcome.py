@@ -22,6 +22,9 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     status: Status
     seconds: float = 0.0
     """Wall time."""
+    cpu_seconds: float | None = None
+    """CPU time, in user and system mode, of the snippet and of every process that it started. None
+    where it was not measured, as in rows of evidence that were written before this was recorded."""
     exit: int | None = None
     signal: str | None = None
     exceptions: tuple[str, ...] = ()

@@ -89,6 +89,7 @@ FORGED = [
     (change("outcome.signal", "SIGFAKE"), "contradicts exit 1 and signal SIGFAKE"),
     (change("outcome.status", "passed"), "status `passed` contradicts exit 1"),
     (change("outcome.seconds", 1e7), "it took 10000000.0 seconds"),
+    (change("outcome.cpu_seconds", -1.0), "it took -1.0 seconds of CPU"),
     (change("outcome.peak_mib", -1.0), "it took -1.0 MiB"),
     (change("outcome.exceptions", ["os.system('x')"]), "the name of an exception is not one"),
     (change("outcome.message", "x" * 5_000), "its message has 5000 characters"),

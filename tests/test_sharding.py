@@ -63,7 +63,7 @@ def test_not_a_shard(text: str) -> None:
 
 def comparable(folder: Path) -> dict[str, bytes]:
     """Evidence byte for byte, but for what no two runs agree on: times and memory."""
-    varies = re.compile(rb'("seconds":|"peak_mib":)[\d.]+|("when":)"[^"]*"')
+    varies = re.compile(rb'("seconds":|"cpu_seconds":|"peak_mib":)[\d.]+|("when":)"[^"]*"')
     return {
         file.name: varies.sub(rb"\1\2_", file.read_bytes())
         for file in sorted(folder.glob("*.jsonl"))

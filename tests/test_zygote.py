@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -105,6 +106,7 @@ def test_a_snippet_that_passes(zygote: Zygote, isolation: str) -> None:
     report, output = zygote.run("print(__file__)", isolation=isolation)
     assert (report["wait"], report["ending"], report["isolation"]) == (0, {"end": True}, isolation)
     assert report["peak_kib"] > 1000 and 0 < report["seconds"] < 30
+    assert 0 < report["cpu_seconds"] < 30
     assert output.endswith("/snippet\n")
 
 
@@ -131,6 +133,24 @@ def test_a_snippet_that_is_too_slow(zygote: Zygote) -> None:
     report, _ = zygote.run(source, timeout=0.5)
     assert (report["status"], report["message"]) == ("timeout", "time limit of 0.5 s")
     assert report["seconds"] < 20
+
+
+def test_cpu_seconds_of_what_it_leaves_behind(zygote: Zygote) -> None:
+    """CPU time counts that of a process that the snippet neither waited for nor ended."""
+    source = """
+        import os, time
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            while time.process_time() < 0.3: pass
+            os.write(writing, b"burnt")
+            time.sleep(60)
+        os.read(reading, 5)
+    """
+    report, _ = zygote.run(textwrap.dedent(source))
+    assert report["ending"] == {"end": True}
+    assert report["cpu_seconds"] >= 0.3
+    report, _ = zygote.run("x = 1")
+    assert report["cpu_seconds"] < 0.3, "not that of the keeper's earlier snippets"
 
 
 def test_a_snippet_with_too_many_processes(zygote: Zygote) -> None:

@@ -14,6 +14,7 @@ from kbtools.articles.model import Article, Snippet
 from kbtools.ci import sharding
 from kbtools.config import Config, KbtoolsError
 from kbtools.evidence import store
+from kbtools.evidence.expected import recorded_times, wall_seconds
 from kbtools.evidence.verdicts import expect
 from kbtools.toolchains import declared
 from kbtools.toolchains.declared import Declaration
@@ -80,7 +81,7 @@ def jobs(
     if unknown := sorted({*chosen} - {*declarations}):
         raise JobsError(f"no toolchain `{unknown[0]}`; see: kbtools toolchain list")
     recorded = recorded_toolchains(articles, config)
-    seconds = sharding.recorded_seconds(articles, config)
+    seconds = wall_seconds(recorded_times(articles, config))
     result: list[Job] = []
     for name in chosen:
         declaration = declarations[name]

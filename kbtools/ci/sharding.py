@@ -5,14 +5,11 @@ from __future__ import annotations
 import heapq
 import math
 import re
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from kbtools.articles.model import Article, Snippet
-from kbtools.config import Config
-from kbtools.evidence import store
+from kbtools.articles.model import Snippet
 
 UNKNOWN = 2.0
 """Seconds that a snippet is taken to need when no run of it is recorded."""
@@ -38,18 +35,6 @@ def parse(text: str) -> Shard:
     if not match or int(match[1]) > int(match[2]):
         raise ValueError(f"`{text}` is not a shard, as in 2/8")
     return Shard(int(match[1]), int(match[2]))
-
-
-def recorded_seconds(articles: Iterable[Article], config: Config) -> dict[str, float]:
-    """Name of a snippet → the seconds that it took, the median of its recorded runs."""
-    medians = {}
-    for article in articles:
-        rows = store.read(config.evidence, article.id)
-        for snippet in article.snippets:
-            seconds = [row.outcome.seconds for row in store.of_snippet(rows, snippet)]
-            if seconds:
-                medians[snippet.name] = statistics.median(seconds)
-    return medians
 
 
 def part(snippets: Iterable[Snippet], shard: Shard, seconds: Mapping[str, float]) -> set[str]:

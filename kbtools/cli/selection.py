@@ -144,6 +144,7 @@ def part_of(
         click.BadParameter: `shard` or `needs` cannot be read.
     """
     from kbtools.ci import jobs, sharding
+    from kbtools.evidence.expected import recorded_times, wall_seconds
 
     for word in needs:
         if not re.fullmatch(r"cpu|gpu|gpus:[2-9]", word):
@@ -156,4 +157,5 @@ def part_of(
         parsed = sharding.parse(shard or "1/1")
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--shard") from error
-    return frozenset(sharding.part(able, parsed, sharding.recorded_seconds(articles, config)))
+    seconds = wall_seconds(recorded_times(articles, config))
+    return frozenset(sharding.part(able, parsed, seconds))

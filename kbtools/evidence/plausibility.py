@@ -102,6 +102,8 @@ def of_outcome(outcome: Outcome, snippet: Snippet) -> Iterator[str]:
         yield "the name of an exception is not one that a class can have"
     if not 0 <= outcome.seconds <= DAY:
         yield f"it took {outcome.seconds} seconds"
+    if outcome.cpu_seconds is not None and not 0 <= outcome.cpu_seconds <= DAY:
+        yield f"it took {outcome.cpu_seconds} seconds of CPU"
     if not (math.isfinite(outcome.peak_mib) and outcome.peak_mib >= 0):
         yield f"it took {outcome.peak_mib} MiB"
     if not all(0 < len(t) <= 40 and t.isprintable() for t in outcome.targets):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -17,8 +18,6 @@ import filesystem_view
 
 TYPE_CHECKING = False  # see zygote.py
 if TYPE_CHECKING:
-    import resource
-
     from sandbox import Shared
 
     from kbtools.running.protocol import Ending, Ready, Report, Request
@@ -60,7 +59,7 @@ def keep(request: Request, shared: Shared, signals: set[signal.Signals]) -> Repo
         signals: Blocked in this process and waited for.
     """
     reading, writing = os.pipe()
-    started = time.monotonic()
+    started, used_before = time.monotonic(), cpu_seconds_of_children()
     snippet = os.fork()
     if snippet == 0:
         try:
@@ -81,6 +80,8 @@ def keep(request: Request, shared: Shared, signals: set[signal.Signals]) -> Repo
     except (ProcessLookupError, PermissionError):
         pass
     end_descendants()
+    # what the keeper reaps counts, too: `wait4` says nothing of a snippet that had to be ended
+    report["cpu_seconds"] = round(cpu_seconds_of_children() - used_before, 4)
     report["wait"] = status
     if usage:
         report["peak_kib"] = usage.ru_maxrss // (1024 if sys.platform == "darwin" else 1)
@@ -132,6 +133,12 @@ def watch(
         if wait_for(signals, max(0.0, min(deadline, look) - now)) == signal.SIGTERM:
             report.update({"status": "lost", "message": "cancelled"})
             return None, None
+
+
+def cpu_seconds_of_children() -> float:
+    """CPU seconds of every process below this one that was waited for, and of those it reaped."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def read_ending(descriptor: int) -> Ending:

@@ -30,6 +30,7 @@ def outcome_of(report: Report, observed: Outcome, clean: Callable[[str], str]) -
     observed = msgspec.structs.replace(
         observed,
         seconds=report.get("seconds", 0.0),
+        cpu_seconds=report.get("cpu_seconds"),
         peak_mib=round(report.get("peak_kib", 0) / 1024, 1),
         isolation=report.get("isolation"),
     )

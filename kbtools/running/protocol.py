@@ -83,6 +83,8 @@ class Report(TypedDict, total=False):
     wait: int | None
     """Its status as `waitpid` gives it; None where the keeper ended it."""
     seconds: float
+    cpu_seconds: float
+    """Of the snippet and of all that it left behind, in user and system mode."""
     peak_kib: int
     isolation: Isolation | None
     ending: Ending
