@@ -35,6 +35,12 @@ class KnowledgeBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     languages: Words = ("en",)
     repository: str = ""
     url: str = ""
+    install: str = ""
+    """What `pip install` and `uvx --from` take to get kbtools with this base in it.
+
+    As in `kbtools`, or `git+https://…`. Empty: strangers cannot install it yet, and no page and no
+    reply says how to.
+    """
 
 
 class ArticleForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -158,6 +164,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         """Matches a whole article id, and nothing else."""
         base = self.knowledge_base
         return re.compile(rf"{re.escape(base.prefix)}\d{{{base.digits}}}")
+
+    def canonical_id(self, word: str) -> str | None:
+        """The id that a person means: `kb0002`, `KB2` and `kb2` are `KB0002`; None for no id."""
+        base = self.knowledge_base
+        pattern = rf"{re.escape(base.prefix)}0*([0-9]{{1,{base.digits}}})"
+        match = re.fullmatch(pattern, word.strip(), re.IGNORECASE)
+        return self.article_id(int(match[1])) if match else None
 
     def article_id(self, number: int) -> str:
         """The id with that number, as in `KB0042`."""

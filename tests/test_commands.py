@@ -204,6 +204,19 @@ def test_explain(word: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("word", ["kb0001", "KB1", "kb01"])
+def test_ids_in_any_case(word: str, tmp_path: Path) -> None:
+    """An id may be typed in lower case and without its zeros, wherever an article is named."""
+    root = lay_out("sound", tmp_path).root
+    assert output_of(root, "explain", word) == output_of(root, "explain", "KB0001")
+    assert output_of(root, "link", word) == output_of(root, "link", "KB0001")
+    assert "1 file checked" in output_of(root, "check", word)
+    result = run_command(root, "verify", f"{word}/nonesuch")
+    assert "the article has KB0001/r1" in result.stderr
+    result = run_command(root, "verify", f"{word}/r1", "--role", "fix")
+    assert (result.exit_code, "0 snippets" in result.stdout) == (3, True)
+
+
 def test_explain_beside_a_translation(tmp_path: Path) -> None:
     """An id names the original, in whatever order the files are; a translation's path works too."""
     root = lay_out("sound-translation", tmp_path).root

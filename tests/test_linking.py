@@ -45,12 +45,16 @@ def test_reference(text: str, expected: str | None) -> None:
         ("KB0002", "KB0002"),
         ("https://kb.example/kb/KB0002/", "KB0002"),
         ("https://kb.example/zh/KB0002/#fix", "KB0002"),
-        ("KB2", None),
+        ("kb0002", "KB0002"),
+        ("Kb2", "KB0002"),
+        ("KB00002", "KB0002"),
+        ("KB20002", None),
+        ("2", None),
         ("see KB0002", None),
     ],
 )
 def test_article_id(text: str, expected: str | None) -> None:
-    """An article is named by its id or by its address."""
+    """An article is named by its id, in any case, zeros left out, or by its address."""
     assert links.article_id(text, CONFIG) == expected
 
 

@@ -74,7 +74,7 @@ def test_from_a_log_to_an_article(two_articles: Base) -> None:
         two_articles,
         ("diagnose", {"log": f"Traceback (most recent call last):\n{FAILURE}\n"}),
         ("diagnose", {"log": "all is well"}),
-        ("explain", {"id": "KB0001"}),
+        ("explain", {"id": "kb0001"}),
         ("search", {"words": "another ValueError"}),
         ("search", {"words": "nonesuch"}),
     )

@@ -100,11 +100,11 @@ def parse_reference(text: str) -> str | None:
 def article_id(text: str, config: Config) -> str | None:
     """The article id in a text: the id itself, or an address that ends in it, `…/KB0002/#fix`.
 
-    None if the text is neither.
+    An id may be written as in `kb2`. None if the text is neither.
     """
     text = text.strip()
-    if config.id_pattern.fullmatch(text):
-        return text
+    if identifier := config.canonical_id(text):
+        return identifier
     for part in reversed(re.split(r"[/#?]", text)):
         if "/" in text and config.id_pattern.fullmatch(part):
             return part

@@ -120,8 +120,9 @@ def selected_path(base: Base, word: str) -> str:
     Raises:
         UnknownArticleError: no page has that id or path.
     """
+    identifier = base.config.canonical_id(word) or word
     for page in base.pages:
-        same_id = page.matter.get("id") == word and not page.translates
+        same_id = page.matter.get("id") == identifier and not page.translates
         if same_id or page.path == word or (base.config.root / page.path) == Path(word).resolve():
             return page.path
     from kbtools.cli.errors import UnknownArticleError

@@ -90,17 +90,17 @@ def select(
     names: set[str] = set()
     paths: set[str] = set()
     for word in words:
-        identifier, slash, snippet = word.partition("/")
-        is_snippet = bool(slash) and base.config.id_pattern.fullmatch(identifier)
-        path = selected_path(base, identifier if is_snippet else word)
+        before, slash, snippet = word.partition("/")
+        identifier = base.config.canonical_id(before) if slash else None
+        path = selected_path(base, identifier or word)
         paths.add(path)
         for article in readable:
             if article.path != path:
                 continue
-            if is_snippet and snippet not in [s.id for s in article.snippets]:
+            if identifier and snippet not in [s.id for s in article.snippets]:
                 listed = ", ".join(s.name for s in article.snippets)
                 raise UnknownSnippetError(f"no snippet `{word}`; the article has {listed}")
-            names.add(word if is_snippet else article.id)
+            names.add(f"{identifier}/{snippet}" if identifier else article.id)
             selected += [article] if article not in selected else []
     refused = tuple(problem for problem in problems if problem.place.path in paths)
     return Selection(tuple(selected), frozenset(names), refused)

@@ -69,7 +69,7 @@ def server(start: Path, index_file: Path | None) -> MCPServer[None]:
 
     def explain(id: str) -> str:
         """Read an article as Markdown: symptom, root cause, fix, what does not help, code."""
-        entry = _entry(id.strip(), index)
+        entry = _entry(id.strip().upper(), index)
         # the pages of a published index are on its site, not on this machine
         return _summary(entry, index) if index_file else _article(entry, start)
 
