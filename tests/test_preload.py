@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import msgspec
 import pytest
 from bases import Base, fence
 
@@ -52,3 +56,40 @@ def test_verify_says_so(new_base: Callable[..., Base]) -> None:
     done = base.verify()
     assert done.verdicts == {"KB0001/control1": "holds"}
     assert done.err.count("PreloadWarning: run.preload: `packaging.version:parse`") == 1
+
+
+def test_a_fresh_interpreter_does_not_wait_for_forks(tmp_path: Path) -> None:
+    """A run that is no fork is made while the modules for forks are still being imported."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    (tmp_path / "waits.py").write_text(f"open({str(fifo)!r}).read()\n")
+    preload = ("waits",)
+    running = Running(environment=("PYTHONPATH",))
+    fresh = Run(source="pass", language="python", display_path="kb/a.md", spawn=True)
+    forked = Run(source="import sys; sys.modules['waits']", language="python", display_path="a.md")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        with Executor(sys.executable, running, preload=preload) as executor:
+            future = thread.submit(executor.run, forked)
+            assert executor.run(fresh).status == "passed"
+            assert not future.done(), "its module waits for the line below"
+            fifo.write_text("")
+            assert future.result().status == "passed", future.result()
+
+
+def test_closing_does_not_wait_for_an_import(tmp_path: Path) -> None:
+    """A zygote that still imports modules has no snippet to end, and is ended at once."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "waits.py").write_text(f"open({str(tmp_path / 'fifo')!r}).read()\n")
+    forked = Run(source="pass", language="python", display_path="kb/a.md")
+    running = Running(environment=("PYTHONPATH",))
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as thread:
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        with Executor(sys.executable, running, preload=("waits",)) as executor:
+            future = thread.submit(executor.run, forked)
+            executor.run(msgspec.structs.replace(forked, spawn=True))
+        outcome = future.result()
+    assert (outcome.status, outcome.message) == ("lost", "the zygote died")

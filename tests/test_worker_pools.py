@@ -19,7 +19,7 @@ from ray.exceptions import RayTaskError, WorkerCrashedError
 from kbtools import config
 from kbtools.outcome import Outcome
 from kbtools.running import Run
-from kbtools.running.executor import ZygoteFailed
+from kbtools.running.zygote_process import ZygoteFailed
 from kbtools.toolchains.model import Toolchain
 from kbtools.verification.machines import EngineRequest, RunAnswer
 from kbtools.verification.ray import worker_pool, worker_pools

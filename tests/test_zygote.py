@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kbtools.running.executor import ZYGOTE
 from kbtools.running.protocol import Ready, Report
+from kbtools.running.zygote_process import ZYGOTE
 
 GIB = 1 << 30
 

@@ -1,12 +1,9 @@
-"""A zygote, and the runs asked of it."""
+"""The runs of one toolchain, each asked of a zygote."""
 
 from __future__ import annotations
 
 import itertools
-import json
-import queue
 import shutil
-import subprocess
 import tempfile
 import threading
 import warnings
@@ -17,33 +14,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-import msgspec
-
-from kbtools.config import KbtoolsError, Running
-from kbtools.outcome import Outcome
+from kbtools.config import Running
+from kbtools.outcome import Isolation, Outcome
 from kbtools.running import kept
 from kbtools.running.environment import base_environment, snippet_environment
 from kbtools.running.model import Run
 from kbtools.running.outcomes import outcome_of, targets_of
 from kbtools.running.output import Redaction, head_and_tail
-from kbtools.running.protocol import Limits, Ready, Report, Request
+from kbtools.running.protocol import Limits, Report, Request, SandboxParts
+from kbtools.running.zygote_process import ZygoteFailed, ZygoteProcess
 
 FOLDER = Path(__file__).parent
-ZYGOTE = FOLDER / "zygote.py"
 REPRO = FOLDER.parent / "repro.py"
 GIB = 1 << 30
 OTHER_PROCESSES = 4096
 """Processes of the same user outside a run: the kernel's limit counts all of a user's."""
-DYING = 30
-"""Seconds that a zygote may take to end its keepers, and they their snippets."""
-Reports = queue.SimpleQueue[Report]
 Sandbox = Literal["required", "where allowed", "none"]
 """`required`: nothing is run where the kernel refuses a part; `where allowed`: snippets run without
 the parts that it refuses; `none`: no part is used."""
-
-
-class ZygoteFailed(KbtoolsError):
-    """The toolchain's interpreter cannot be started, or not with the sandbox that is required."""
 
 
 class PreloadWarning(UserWarning):
@@ -77,13 +65,14 @@ class Executor:
         self.preload = tuple(preload)
         self.sandbox = sandbox
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, tuple[subprocess.Popen[bytes], Reports]] = {}
+        self._zygotes: dict[tuple[str, ...], ZygoteProcess] = {}
+        """By the modules that they import first."""
+        self._warned_of: set[ZygoteProcess] = set()
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
         # removing a former mount point takes milliseconds; do it in the background
         self._sweeper = ThreadPoolExecutor(1, "sweeper")
-        self._ready = Ready(sandbox={}, refused={})
+        self._sandbox_parts: SandboxParts = {}
 
     def __enter__(self) -> Self:
         self._redaction = Redaction(self.python)
@@ -110,12 +99,14 @@ class Executor:
         self.close()
 
     def close(self) -> None:
-        """Ends every run (each is then `lost`) and the zygote; may be called twice."""
+        """Ends every run (each is then `lost`) and the zygotes; may be called twice."""
         with self._lock:
             self._closed = True
-            process = self._process
-        if process is not None:
-            _end(process)
+            zygotes = list(self._zygotes.values())
+        for zygote in zygotes:
+            zygote.ask_to_end()
+        for zygote in zygotes:
+            zygote.end()
         self._sweeper.shutdown(cancel_futures=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -124,7 +115,7 @@ class Executor:
         """What of the sandbox a snippet runs without, and why; empty where it has all of it."""
         if self.sandbox == "none":
             return "all of it (--no-sandbox)"
-        parts = self._ready["sandbox"].items()
+        parts = self._sandbox_parts.items()
         return ", ".join(f"{part} ({state})" for part, state in parts if state is not True)
 
     def run(self, run: Run) -> Outcome:
@@ -141,6 +132,15 @@ class Executor:
         if outcome.status == "lost" and not self._closed:
             outcome = self._run_once(run)
         return outcome
+
+    def prepare_forks(self) -> None:
+        """Starts the zygote that preloads, unless there is one, and waits until it can fork.
+
+        Raises:
+            ZygoteFailed: the toolchain's interpreter cannot be started.
+        """
+        with suppress(OSError):  # closed meanwhile
+            self._zygote("fork")
 
     def _run_once(self, run: Run) -> Outcome:
         number = next(self._numbers)
@@ -165,18 +165,11 @@ class Executor:
             (scratch / run.file_name).write_text(run.source, "utf-8")
         except OSError as error:
             return {"status": "lost", "message": f"no scratch folder: {error}"}
-        reports = Reports()
-        request = json.dumps(self._request(run, number, scratch))
         try:
-            with self._lock:
-                process = self._zygote()
-                self._waiting[number] = process, reports
-                assert process.stdin is not None
-                process.stdin.write(request.encode() + b"\n")
-                process.stdin.flush()
+            zygote = self._zygote(run.isolation)
         except OSError:
             return {"status": "lost", "message": "the zygote died"}
-        return reports.get()
+        return zygote.ask(self._request(run, number, scratch))
 
     def _request(self, run: Run, number: int, scratch: Path) -> Request:
         file, program = str(scratch / run.file_name), str(scratch / "program")
@@ -242,82 +235,56 @@ class Executor:
             commands=run.commands(self.python, str(folder / run.file_name), str(again / "program")),
         )
 
-    def _zygote(self) -> subprocess.Popen[bytes]:
-        """The zygote, started if there is none; the caller holds the lock."""
-        if self._closed:
-            raise OSError("closed")
-        if self._process is None or self._process.poll() is not None:
-            self._process = self._start()
-        return self._process
+    def _zygote(self, isolation: Isolation | None) -> ZygoteProcess:
+        """The zygote for a run, ready to fork; started if there is none.
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        log = self.folder / "zygote.log"
-        readable = json.dumps(self.running.readable)
-        with log.open("ab") as errors:
-            process = subprocess.Popen(
-                [self.python, str(ZYGOTE), ",".join(self.preload), str(self.folder), readable],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=self._base
-                | {
-                    # torch then asks NVML whether there is a GPU, and a fork can still use CUDA
-                    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-                    # a module may store this path: each snippet finds its own folder there
-                    "TMPDIR": str(self.folder / "tmp"),
-                },
-                start_new_session=True,
-            )
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        if not line:
-            _end(process)
-            text = log.read_text("utf-8", "replace")
-            raise ZygoteFailed(f"{self.python} could not start:\n{text[-2000:]}")
-        self._ready = msgspec.json.decode(line, type=Ready)
+        A run that is no fork of what was preloaded need not wait until that is imported.
+
+        Raises:
+            OSError: the executor is closed.
+            ZygoteFailed: the toolchain's interpreter cannot be started.
+        """
+        preload = self.preload if isolation == "fork" else ()
+        with self._lock:
+            if self._closed:
+                raise OSError("closed")
+            zygote = self._zygotes.get(preload)
+            if zygote is None or not zygote.is_alive:
+                zygote = self._zygotes[preload] = self._start(preload)
+        try:
+            ready = zygote.ready()
+        except ZygoteFailed:
+            if self._closed:  # it was ended before it could fork
+                raise OSError("closed") from None
+            raise
+        self._sandbox_parts = ready["sandbox"]
         if self.sandbox == "required" and self.unsandboxed:
             self._closed = True
-            _end(process)
             raise ZygoteFailed(
                 f"this machine does not let {self.python} shut snippets in, as --require-sandbox"
                 f" demands: {self.unsandboxed}; docs/sandbox.md says what it takes"
             )
-        for name, why in self._ready["refused"].items():
-            warnings.warn(f"run.preload: `{name}`: {why}", PreloadWarning, stacklevel=2)
-        threading.Thread(target=self._pump, args=(process,), daemon=True).start()
-        return process
+        self._warn_of(zygote, ready["refused"])
+        return zygote
 
-    def _pump(self, process: subprocess.Popen[bytes]) -> None:
-        """Hands each report to the thread that waits for it, until the zygote has ended."""
-        assert process.stdout is not None
-        for line in process.stdout:
-            try:
-                report = msgspec.json.decode(line, type=Report)
-            except msgspec.MsgspecError:  # nothing that it says can be relied upon any more
-                process.kill()
-                break
-            with self._lock:
-                waiting = self._waiting.pop(report["id"], None)
-            if waiting:
-                waiting[1].put(report)
-        with self._lock:  # another zygote may be at work already
-            orphans = [number for number, (zygote, _) in self._waiting.items() if zygote is process]
-            queues = [self._waiting.pop(number)[1] for number in orphans]
-        for reports in queues:
-            reports.put({"status": "lost", "message": "the zygote died"})
+    def _start(self, preload: Sequence[str]) -> ZygoteProcess:
+        environment = self._base | {
+            # torch then asks NVML whether there is a GPU, and a fork can still use CUDA
+            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+            # a module may store this path: each snippet finds its own folder there
+            "TMPDIR": str(self.folder / "tmp"),
+        }
+        readable = self.running.readable
+        return ZygoteProcess(self.python, preload, self.folder, readable, environment)
+
+    def _warn_of(self, zygote: ZygoteProcess, refused: dict[str, str]) -> None:
+        """Says once what a zygote could not import, and why."""
+        with self._lock:
+            is_new = zygote not in self._warned_of
+            self._warned_of.add(zygote)
+        for name, why in refused.items() if is_new else ():
+            warnings.warn(f"run.preload: `{name}`: {why}", PreloadWarning, stacklevel=2)
 
 
 def _is_full(folder: Path) -> bool:
     return shutil.disk_usage(folder).free < 1 << 20
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Asks the zygote to end by closing its input; it ends its keepers, they their snippets."""
-    if process.stdin:
-        with suppress(OSError):
-            process.stdin.close()
-    try:
-        process.wait(DYING)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -13,7 +13,7 @@ import msgspec
 
 from kbtools.config import Config, KbtoolsError
 from kbtools.running.environment import base_environment
-from kbtools.running.executor import ZYGOTE
+from kbtools.running.zygote_process import ZYGOTE
 from kbtools.toolchains.declared import FILE, Declaration, find_declaration, read_declarations
 from kbtools.toolchains.model import Toolchain, describe
 

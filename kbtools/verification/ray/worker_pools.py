@@ -11,7 +11,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from kbtools.outcome import Outcome
 from kbtools.running import Run
-from kbtools.running.executor import ZygoteFailed
+from kbtools.running.zygote_process import ZygoteFailed
 from kbtools.verification.machines import EngineRequest, OnStart, RunAnswer
 from kbtools.verification.ray.worker import Order
 from kbtools.verification.ray.worker_pool import Shared, WorkerPool, end_workers, first_line
