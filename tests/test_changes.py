@@ -225,7 +225,7 @@ def test_replies(night: Night) -> None:
     assert "https://github.com/owner/repo/issues/34" in body
     assert "other/thing" not in body
     assert "the failure is not seen any more with Python 3" in body
-    assert "`kbtools verify KB0001` (a test)" in body
+    assert "with dated evidence.\n~~~" in body  # a stranger cannot run what is in no repository
 
 
 def test_a_folder_of_old_evidence(night: Night, tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import msgspec
 import pytest
 from bases import Base, fence
 
-from kbtools.articles import links
+from kbtools.articles import links, replies
 from kbtools.articles.model import FrontMatter, Signature, Upstream
 from kbtools.config import Config, KnowledgeBase
 
@@ -69,9 +72,31 @@ def test_both_ways() -> None:
 
 def test_markdown_of_a_hostile_title() -> None:
     """Nothing in a title is Markdown or HTML in a reply."""
-    reply = links.reply(ARTICLE, "https://kb.example/kb/", "failures")
+    base = KnowledgeBase(name="failures", prefix="KB", url="https://kb.example/kb/")
+    reply = replies.reply(ARTICLE, base)
     assert r"KB0002: operand \#1 \<does\> \`not\` dominate](https://kb.example/kb/KB0002/)" in reply
-    assert "kbtools verify KB0002" in reply
+
+
+@pytest.mark.parametrize("url", ["", "https://kb.example/kb/"])
+@pytest.mark.parametrize("repository", ["", "https://git.example/a/kb/"])
+@pytest.mark.parametrize("is_matched", [False, True])
+def test_a_reply_helps_a_stranger(url: str, repository: str, is_matched: bool) -> None:
+    """Absolute links or none; a command only where it works; who wrote it, and whom to tell."""
+    base = KnowledgeBase(name="failures", prefix="KB", url=url, repository=repository)
+    assert "uvx" not in replies.reply(ARTICLE, base)
+    base = msgspec.structs.replace(base, install=repository and f"git+{repository}")
+    reply = replies.reply(ARTICLE, base, is_matched=is_matched)
+    assert re.findall(r"\]\((.*?)\)", reply) == [f"{url}KB0002/"] * bool(url)
+    assert "/KB0002" not in reply.replace(f"{url}KB0002/", "")
+    assert ("uvx --from git+https://git.example/a/kb/ kbtools verify KB0002" in reply) is bool(
+        repository
+    )
+    assert ("`kbtools" in reply) is False
+    assert ("A program wrote this" in reply) is is_matched
+    assert ("say so at https://git.example/a/kb/issues" in reply) is bool(is_matched and repository)
+    assert ("say so in a comment" in reply) is bool(is_matched and not repository)
+    on_the_index = msgspec.structs.replace(base, install="kbtools")
+    assert "`uvx kbtools verify KB0002 --toolchain" in replies.reply(ARTICLE, on_the_index)
 
 
 def test_published_addresses_only_grow(base: Base) -> None:
@@ -104,7 +129,14 @@ def test_the_command(base: Base) -> None:
     """`link` answers with 0, with 3 for a thread that no article names, with 2 for neither."""
     thread = "upstream:\n  - {report: example/thing#7}"
     base.article(fence("python repro", "raise ValueError('the failure')"), matter=thread)
-    assert base.kbtools("link", "https://github.com/example/thing/issues/7").out == "/KB0001/\n"
+    linked = base.kbtools("link", "https://github.com/example/thing/issues/7")
+    assert (linked.code, linked.out) == (0, "/KB0001/\n")
+    assert "no link: a test has no address; set `url`" in linked.err
+    for form in ("markdown", "badge"):
+        refused = base.kbtools("link", "KB0001", "--format", form)
+        assert (refused.code, refused.out) == (2, "")
+        assert "set `url` of [knowledge-base] in kbtools.toml" in refused.err
+    assert "/KB0001" not in base.kbtools("link", "KB0001", "--format", "reply").out
     printed = base.kbtools("link", "KB0001", "--format", "threads").out
     assert printed == "report   https://github.com/example/thing/issues/7\n"
     assert base.kbtools("link", "example/thing#8").code == 3

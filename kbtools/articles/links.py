@@ -1,4 +1,4 @@
-"""Ids, permanent addresses, upstream threads, replies: texts by which a page refers to another.
+"""Ids, permanent addresses, upstream threads: texts by which a page refers to another.
 
 A published address is kept for ever: `published.txt` lists them all, and `kbtools check` compares.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from kbtools.articles.model import FrontMatter
-from kbtools.config import Config
+from kbtools.config import Config, KbtoolsError
 from kbtools.files import write_whole
 
 PUBLISHED = "published.txt"
@@ -38,6 +38,10 @@ class Titled(Protocol):
     @property
     def summary(self) -> str:
         """What helps."""
+
+
+class NoAddressError(KbtoolsError):
+    """A link was asked for, and the site of the knowledge base has no address."""
 
 
 def path(article: str, language: str = "") -> str:
@@ -122,32 +126,20 @@ def articles_citing(reference: str, matters: Iterable[FrontMatter]) -> tuple[Fro
 
 
 def markdown(article: Titled, site: str) -> str:
-    """A link in Markdown. Characters of the title that mean something in Markdown are escaped."""
+    """A link in Markdown, or the id and the title alone if `site`, the site's address, is empty.
+
+    Characters of the title that mean something in Markdown are escaped.
+    """
     title = re.sub(r"([\\`*_\[\]<>#])", r"\\\1", f"{article.id}: {article.title}")
-    return f"[{title}]({url(article.id, site)})"
+    return f"[{title}]({url(article.id, site)})" if site else f"**{title}**"
 
 
 def badge(article: Titled, site: str) -> str:
-    """A picture of an article's state, in Markdown, which links to the article."""
-    return f"[![{article.id}]({site.rstrip('/')}/badges/{article.id}.svg)]({url(article.id, site)})"
+    """A picture of an article's state, in Markdown, which links to the article.
 
-
-def reply(article: Titled, site: str, name: str, reason: str = "") -> str:
-    """A comment for an issue tracker, ready to be sent.
-
-    Args:
-        article: the article that the comment recommends.
-        site: address of the site; the link is a path if it is empty.
-        name: name of the knowledge base.
-        reason: what in the log the answer follows from.
+    `site` is the address of the site, and not empty.
     """
-    note = f" ({reason})" if reason else ""
-    return (
-        f"This looks like {markdown(article, site)}{note}.\n\n"
-        f"**What helps:** {article.summary}\n\n"
-        f"The failure and the fix on that page are executed, with dated evidence; to try them on"
-        f" your machine: `kbtools verify {article.id}` ({name}).\n"
-    )
+    return f"[![{article.id}]({site.rstrip('/')}/badges/{article.id}.svg)]({url(article.id, site)})"
 
 
 def permanent_addresses(

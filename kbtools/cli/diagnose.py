@@ -9,12 +9,14 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from kbtools.articles import links
+from kbtools.articles import links, replies
+from kbtools.articles.links import NoAddressError
 from kbtools.articles.model import FrontMatter
 from kbtools.cli.errors import UnknownArticleError
 from kbtools.cli.group import INDEX, config_of
 from kbtools.config import KnowledgeBase
 
+NO_LINK = "no link: {name} has no address; set `url` of [knowledge-base] in kbtools.toml"
 ENDS = 8 * 1024 * 1024
 """Bytes that are read of the beginning and of the end of a log: more than the matcher uses."""
 
@@ -39,7 +41,7 @@ def diagnose(
     as_json: bool,
     as_reply: bool,
     top: int,
-    index: Path | None,
+    index: Path | str | None,
 ) -> None:
     """Find the articles about the failure in FILE, a traceback or a log. [default: standard input]
 
@@ -62,7 +64,9 @@ def diagnose(
             if not match.confident:
                 click.echo(f"not sure: {'; '.join(match.hints)}", err=True)
             line = f"line {match.line} of the log: `{match.text[:200].replace('`', chr(39))}`"
-            click.echo(links.reply(match, knowledge.url, knowledge.name, line), nl=False)
+            click.echo(replies.reply(match, knowledge, line, is_matched=True), nl=False)
+        if answer.matches and not knowledge.url:
+            click.echo(NO_LINK.format(name=knowledge.name), err=True)
         if not answer.matches:
             click.echo("none: there is nothing to reply with", err=True)
     else:
@@ -135,6 +139,8 @@ def link(ctx: click.Context, target: str | None, form: str, publish: bool) -> No
         )
     for matter in linked:
         click.echo(_link_as(form, matter, settings.knowledge_base))
+    if form in ("url", "reply") and not settings.knowledge_base.url:
+        click.echo(NO_LINK.format(name=settings.knowledge_base.name), err=True)
 
 
 def _link_as(form: str, matter: FrontMatter, base: KnowledgeBase) -> str:
@@ -142,12 +148,16 @@ def _link_as(form: str, matter: FrontMatter, base: KnowledgeBase) -> str:
 
     `form` is that format; `base` says where the site is.
     """
-    if form == "markdown":
-        return links.markdown(matter, base.url)
-    if form == "badge":
-        return links.badge(matter, base.url)
     if form == "reply":
-        return links.reply(matter, base.url, base.name).rstrip("\n")
+        return replies.reply(matter, base).rstrip("\n")
+    if form in ("markdown", "badge"):
+        if not base.url:
+            raise NoAddressError(NO_LINK.format(name=base.name))
+        return (
+            links.markdown(matter, base.url)
+            if form == "markdown"
+            else links.badge(matter, base.url)
+        )
     if form == "threads":
         return "\n".join(
             f"{thread.kind:<8} {links.upstream_url(thread.reference)}" for thread in matter.upstream
@@ -167,7 +177,11 @@ def _link_as(form: str, matter: FrontMatter, base: KnowledgeBase) -> str:
 @INDEX
 @click.pass_context
 def score(
-    ctx: click.Context, folder: Path | None, tail: int | None, as_json: bool, index: Path | None
+    ctx: click.Context,
+    folder: Path | None,
+    tail: int | None,
+    as_json: bool,
+    index: Path | str | None,
 ) -> None:
     """Measure how often `diagnose` finds the right article for the logs in FOLDER.
 

@@ -12,7 +12,7 @@ from kbtools.cli.group import INDEX
 @click.command(short_help="Serve the knowledge base to coding agents.")
 @INDEX
 @click.pass_context
-def mcp(ctx: click.Context, index: Path | None) -> None:
+def mcp(ctx: click.Context, index: Path | str | None) -> None:
     """Serve `diagnose`, `explain` and `search` to coding agents, over MCP on standard input/output.
 
     It needs an extra: pip install 'kbtools[mcp]'. Nothing leaves this machine.

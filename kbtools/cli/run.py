@@ -24,7 +24,7 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @INDEX
-def run(command: tuple[str, ...], index: Path | None) -> None:
+def run(command: tuple[str, ...], index: Path | str | None) -> None:
     """Run the program CMD; if it fails, show the article about the failure below its output.
 
     The program gets the same input, terminal and signals as without kbtools, and its exit code is
@@ -44,7 +44,7 @@ def run(command: tuple[str, ...], index: Path | None) -> None:
     sys.exit(end.code)
 
 
-def show_article(end: wrapping.ProgramEnd, index: Path | None) -> None:
+def show_article(end: wrapping.ProgramEnd, index: Path | str | None) -> None:
     """Shows the article about a failure, if there is one; an error here changes nothing else."""
     try:
         from kbtools.integrations import footnote

@@ -8,6 +8,7 @@ import msgspec
 
 from kbtools.articles import links
 from kbtools.articles.model import Article, Role
+from kbtools.articles.replies import command_for_strangers
 from kbtools.config import Config
 from kbtools.evidence.rows import Row
 from kbtools.evidence.state import Observation, judge_rows, where
@@ -164,10 +165,9 @@ def replies(article: Article, changes: Iterable[VerdictChange], config: Config) 
     link = links.markdown(article.matter, config.knowledge_base.url)
     for reference in dict.fromkeys(thread.reference for thread in threads):
         comment = [f"News of {link}, which is about this thread:", "", *lines, ""]
-        comment.append(
-            "Each line was executed, with dated evidence; to try it on your machine:"
-            f" `kbtools verify {article.id}` ({config.knowledge_base.name})."
-        )
+        command = command_for_strangers(article.matter, config.knowledge_base)
+        trial = f" To try it on your machine: `{command}`." if command else ""
+        comment.append(f"Each line was executed, with dated evidence.{trial}")
         address = links.upstream_url(reference)
         yield f"For {reference} ({address}):\n\n" + "\n".join(comment) + "\n"
 

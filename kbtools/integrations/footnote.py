@@ -12,13 +12,15 @@ from kbtools.matching import Index
 from kbtools.reports import diagnosis
 
 
-def brief_article(*outputs: str, index: Path | None = None, is_own_process: bool = False) -> str:
+def brief_article(
+    *outputs: str, index: Path | str | None = None, is_own_process: bool = False
+) -> str:
     """The article about the first of these outputs that has one, in a few lines; else nothing.
 
     Args:
         outputs: texts that a program printed, in the order in which they are looked at.
-        index: the file of a published index; None for that of KBTOOLS_INDEX, or else the knowledge
-            base of the working folder, or the one that came with kbtools.
+        index: the file or the address of a published index; None for that of KBTOOLS_INDEX, or
+            else the knowledge base of the working folder, or the one that came with kbtools.
         is_own_process: whether this process printed the outputs. Then the versions of its packages
             count where the outputs show none.
 
@@ -26,7 +28,7 @@ def brief_article(*outputs: str, index: Path | None = None, is_own_process: bool
         KbtoolsError: no knowledge base exists, or it cannot be read.
     """
     variable = os.environ.get("KBTOOLS_INDEX")
-    knowledge = matching.load(Path(), index or (Path(variable) if variable else None))
+    knowledge = matching.load(Path(), index or variable or None)
     matcher = matching.Matcher(knowledge)
     versions = tuple(installed_versions(knowledge)) if is_own_process else ()
     for text in outputs:

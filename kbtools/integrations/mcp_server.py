@@ -35,17 +35,17 @@ class SearchHit(msgspec.Struct, frozen=True):
     read_on: str
 
 
-def server(start: Path, index_file: Path | None) -> MCPServer[None]:
+def server(start: Path, source: Path | str | None) -> MCPServer[None]:
     """The server with the three tools; nothing runs until its `run` is called.
 
     Args:
         start: a folder in the knowledge base; outside of any, the one that came with kbtools.
-        index_file: the file of a published index, instead of a knowledge base.
+        source: the file or the address of a published index, instead of a knowledge base.
 
     Raises:
         KbtoolsError: the knowledge base or the index cannot be read.
     """
-    index = matching.load(start, index_file)
+    index = matching.load(start, source)
     matcher = matching.Matcher(index)
     mcp_server = MCPServer[None](
         index.name,
@@ -71,7 +71,7 @@ def server(start: Path, index_file: Path | None) -> MCPServer[None]:
         """Read an article as Markdown: symptom, root cause, fix, what does not help, code."""
         entry = _entry(id.strip().upper(), index)
         # the pages of a published index are on its site, not on this machine
-        return _summary(entry, index) if index_file else _article(entry, start)
+        return _summary(entry, index) if source else _article(entry, start)
 
     def search(words: str) -> str:
         """Find articles by words of their titles, fixes, error texts and components.

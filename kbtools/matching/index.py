@@ -14,10 +14,13 @@ from kbtools.articles import links
 from kbtools.articles.model import FrontMatter, Signature
 from kbtools.config import Config, KbtoolsError
 from kbtools.files import write_whole
+from kbtools.matching import downloads
 from kbtools.matching.cleaning import NOISE, PREFIXES
 from kbtools.matching.rules import Rules
 from kbtools.matching.versions import OF_MACHINE, VersionPatterns, version_patterns
 
+PUBLISHED_AT = "api/v1/signatures.json"
+"""Where the index stands below the address of a site."""
 PACKAGED = Path(__file__).parent.parent / "packaged"
 """The knowledge base in an installed kbtools; a checkout has its own around the package."""
 
@@ -51,6 +54,10 @@ class Index(msgspec.Struct, frozen=True):
     name: str
     url: str
     articles: tuple[IndexEntry, ...]
+    repository: str = ""
+    """Its address: replies say where to report that they are wrong."""
+    install: str = ""
+    """What installs it: replies have a command that anybody can type."""
     noise: str = NOISE
     prefixes: tuple[str, ...] = PREFIXES
     versions: VersionPatterns = OF_MACHINE
@@ -81,25 +88,54 @@ def index_of(matters: Iterable[FrontMatter], settings: Config) -> Index:
     versions = version_patterns(
         (condition for entry in entries for condition in entry.affected), settings.toolchain
     )
-    return Index(1, base.name, base.url, entries, versions=versions)
+    return Index(
+        schema=1,
+        name=base.name,
+        url=base.url,
+        articles=entries,
+        repository=base.repository,
+        install=base.install,
+        versions=versions,
+    )
 
 
-def load(start: Path, file: Path | None = None) -> Index:
+def load(start: Path, source: Path | str | None = None) -> Index:
     """The index to match with.
 
-    It is the index in `file` (as published on the site), or that of the knowledge base that `start`
-    lies in, or that of the knowledge base that came with kbtools.
+    It is a published index, or that of the knowledge base that `start` lies in, or that of the
+    knowledge base that came with kbtools.
+
+    Args:
+        start: a folder.
+        source: a published index: its file, or its address or that of its site (`https://…`).
 
     Raises:
-        IndexFileError: `file` holds no index.
+        IndexFileError: `source` holds no index, or could not be fetched.
         ConfigError: no knowledge base can be read.
     """
-    if file is not None:
+    if isinstance(source, str) and downloads.is_address(source):
+        return _fetched(source)
+    if source is not None:
         try:
-            return msgspec.json.decode(file.read_bytes(), type=Index)
+            return msgspec.json.decode(Path(source).read_bytes(), type=Index)
         except (OSError, msgspec.MsgspecError) as error:
-            raise IndexFileError(f"{file}: not the index of a knowledge base: {error}") from error
+            raise IndexFileError(f"{source}: not the index of a knowledge base: {error}") from error
     return of_base(settings_of(start))
+
+
+def _fetched(address: str) -> Index:
+    """The index at an address. If it does not say where its site is, that follows from it."""
+    try:
+        site, content = downloads.fetch(address, PUBLISHED_AT)
+        index = msgspec.json.decode(content, type=Index)
+    except downloads.DownloadError as error:
+        raise IndexFileError(f"{address}: {error}") from error
+    except msgspec.MsgspecError as error:
+        raise IndexFileError(
+            f"{address}: the answer is not the index of a knowledge base ({error}); the address of"
+            f" one ends in {PUBLISHED_AT}"
+        ) from error
+    return index if index.url else msgspec.structs.replace(index, url=site)
 
 
 def settings_of(start: Path) -> Config:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 from markupsafe import Markup, escape
 
-from kbtools.articles import links
+from kbtools.articles import links, replies
 from kbtools.articles.links import slug
 from kbtools.articles.model import Snippet
 from kbtools.articles.parsing import Fence, Heading, Page
@@ -227,13 +228,14 @@ def link(frame: Frame, view: ArticleView) -> str:
     """Ways to link to this page: its address, Markdown, a badge, a reply to an issue."""
     knowledge_base, matter = frame.model.config.knowledge_base, view.article.matter
     language = "" if frame.language == frame.model.languages[0] else frame.language
+    site = knowledge_base.url or "/"  # site.js puts the address at which the page is read before it
     return frame.html(
         "link.html",
         view=view,
         ways={
-            "url": links.url(view.id, knowledge_base.url, language),
-            "markdown": links.markdown(matter, knowledge_base.url),
-            "badge": links.badge(matter, knowledge_base.url),
-            "reply": links.reply(matter, knowledge_base.url, knowledge_base.name),
+            "url": links.url(view.id, site, language),
+            "markdown": links.markdown(matter, site),
+            "badge": links.badge(matter, site),
+            "reply": replies.reply(matter, msgspec.structs.replace(knowledge_base, url=site)),
         },
     )
