@@ -7,12 +7,20 @@ import os
 import re
 import shlex
 import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from bases import KBTOOLS, Base
+from github_host import TOKEN, Host, refusal
+
+from kbtools import matching
 
 ROOT = Path(__file__).parent.parent
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -24,46 +32,47 @@ OTHER = "ValueError: another failure of that day"
 
 
 class Job:
-    """A job of GitHub Actions on one machine, with a stand-in for `gh` that records its calls."""
+    """A job of GitHub Actions on one machine; the API that it speaks to is on this machine, too."""
 
-    def __init__(self, folder: Path, base: Base) -> None:
-        self.folder = folder
-        self.base = base
-        programs = folder / "bin"
-        programs.mkdir()
-        record = f'#!/bin/sh\nfor word; do printf "%s\\n" "$word" >> {folder}/called; done\n'
-        # a comment is sent as the file is at that moment
-        record += f'for word; do last=$word; done; cp "$last" {folder}/posted\n'
-        ours = f'#!/bin/sh\nexec {shlex.join(KBTOOLS)} "$@"\n'
-        for name, text in {"gh": record, "kbtools": ours}.items():
-            (programs / name).write_text(text)
-            (programs / name).chmod(0o755)
+    def __init__(self, folder: Path, base: Base, host: Host) -> None:
+        self.folder, self.base, self.host = folder, base, host
+        program = folder / "kbtools" / "bin" / "kbtools"
+        program.parent.mkdir(parents=True)
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(KBTOOLS)} "$@"\n')
+        program.chmod(0o755)
         self.environment = {
-            "PATH": f"{programs}:{os.environ['PATH']}",
+            "PATH": os.environ["PATH"],
             "HOME": str(folder),
+            "GITHUB_API_URL": host.url,
             "GITHUB_EVENT_PATH": str(folder / "event.json"),
             "GITHUB_OUTPUT": str(folder / "output"),
-            "GITHUB_PATH": str(folder / "path"),
         }
 
-    def run(self, event: Any, index: str = "") -> tuple[str, dict[str, str]]:
-        """Runs the steps that answer and post; what they print, and their outputs."""
+    def run(
+        self, event: Any, index: str = "", token: str = TOKEN, code: int = 0
+    ) -> tuple[str, dict[str, str]]:
+        """Runs the steps that answer and post; what they print, and their outputs.
+
+        `code` is that of the last step.
+        """
         (self.folder / "event.json").write_text(json.dumps(event))
-        (self.folder / "output").touch()
+        (self.folder / "output").write_text("")
+        (self.folder / "kbtools-reply.md").unlink(missing_ok=True)
         expressions = {
             "inputs.index": index,
-            "inputs.token": "a-token",
+            "inputs.token": token,
             "runner.temp": str(self.folder),
             "github.repository": "owner/repo",
             "github.event.issue.number": str(event["issue"]["number"]),
         }
         printed = ""
         outputs: dict[str, str] = {}
+        ended = 0
         for name in ("answer", "post"):
             step = STEPS[name]
             if "if" in step:
                 assert step["if"] == "steps.answer.outputs.sure == 'true'"
-                if outputs["sure"] != "true":
+                if ended or outputs["sure"] != "true":
                     continue
             filled = {
                 key: re.sub(r"\$\{\{ *(.*?) *\}\}", lambda match: expressions[match[1]], value)
@@ -78,20 +87,28 @@ class Job:
                 timeout=60,
             )
             printed += process.stdout + process.stderr
-            assert process.returncode == 0, printed
+            ended = process.returncode
             lines = (self.folder / "output").read_text().splitlines()
             outputs = dict(line.split("=", 1) for line in lines)
+        assert ended == code, printed
         return printed, outputs
 
     @property
-    def called(self) -> list[str]:
-        """The words that `gh` was called with."""
-        file = self.folder / "called"
-        return file.read_text().splitlines() if file.exists() else []
+    def posted(self) -> list[str]:
+        """The texts of the comments on the issue."""
+        return [comment["body"] for comment in self.host.comments]
 
 
 @pytest.fixture
-def job(tmp_path: Path, base: Base) -> Job:
+def host() -> Iterator[Host]:
+    """A repository without comments."""
+    host = Host()
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def job(tmp_path: Path, base: Base, host: Host) -> Job:
     """A job in a checkout of a knowledge base of three articles, which has an address."""
     base.article(literal=FAILURE)
     base.article(literal=OTHER, number=2)
@@ -101,26 +118,78 @@ def job(tmp_path: Path, base: Base) -> Job:
     file = base.root / "kbtools.toml"
     text = file.read_text("utf-8")
     file.write_text(text.replace("\n\n[run]", '\nurl = "https://example.org/kb"\n\n[run]'), "utf-8")
-    return Job(tmp_path, base)
+    return Job(tmp_path, base, host)
 
 
 def opened(body: str | None, **more: Any) -> dict[str, Any]:
     """The event of an issue that was opened."""
-    issue = {"number": 12, "title": "It fails", "body": body, **more.pop("issue", {})}
+    issue = {
+        "number": 12,
+        "title": "It fails",
+        "body": body,
+        "updated_at": "2026-01-01T00:00:00Z",
+        **more.pop("issue", {}),
+    }
     return {"action": "opened", "issue": issue, **more}
 
 
 def test_a_sure_match_is_answered(job: Job) -> None:
     """A traceback in a block of code: one comment, with the article, its fix and its address."""
     printed, outputs = job.run(opened(SURE))
-    assert outputs == {"sure": "true", "article": "KB0001"}
-    assert job.called[:5] == ["issue", "comment", "12", "--repo", "owner/repo"]
-    posted = (job.folder / "posted").read_text("utf-8")
-    assert posted.startswith(
+    [comment] = job.host.comments
+    assert outputs == {
+        "sure": "true",
+        "article": "KB0001",
+        "comment": comment["html_url"],
+        "action": "created",
+    }
+    assert comment["body"].startswith(
+        "<!-- kbtools:reply KB0001 https://example.org/kb 2026-01-01T00:00:00Z -->\n"
         "This looks like [KB0001: article 1](https://example.org/kb/KB0001/).\n\n"
         "**What helps:** Do it right.\n"
     )
+    assert "A program wrote this" in comment["body"]
     assert printed == ""
+
+
+def test_a_job_that_is_run_again(job: Job) -> None:
+    """Nothing is posted twice: not by a second run, and not when the issue is edited."""
+    job.run(opened(SURE))
+    first = list(job.posted)
+    assert job.run(opened(SURE))[1]["action"] == "left"
+    later = {"updated_at": "2026-01-02T00:00:00Z"}
+    printed, outputs = job.run(opened(SURE + "more", action="edited", issue=later))
+    assert (outputs["action"], outputs["sure"]) == ("left", "true")
+    assert "the issue is answered" in printed
+    assert job.posted == first
+    other = opened(f"```\n{OTHER}\n```", action="edited", issue=later)
+    assert job.run(other)[1]["action"] == "updated"
+    assert [text.count("KB0002") > 0 for text in job.posted] == [True]
+    assert job.host.notifications == 1
+
+
+def test_an_issue_that_shows_the_error_later(job: Job) -> None:
+    """An issue without an error is not answered; when one is added, it is."""
+    assert job.run(opened("It does not work."))[1]["sure"] == "false"
+    assert job.run(opened(SURE, action="edited"))[1]["action"] == "created"
+
+
+def test_the_title_is_read(job: Job) -> None:
+    """An error that stands in the title only is found; titles and bodies that differ are doubt."""
+    titled = {"title": f"[Bug]: {FAILURE}"}
+    assert job.run(opened("See the title.", issue=titled))[1]["article"] == "KB0001"
+    assert len(job.posted) == 1
+    printed, outputs = job.run(opened(f"```\n{OTHER}\n```", issue=titled))
+    assert outputs == {"sure": "false", "article": ""}
+    assert "KB0001 and KB0002 may be about it" in printed
+
+
+def test_versions_beside_the_block_count(job: Job) -> None:
+    """The block alone shows no version: what the body rules out is not sure."""
+    body = "torch==2.7.0\n\n```\nTypeError: of another release\n```\n"
+    printed, outputs = job.run(opened(body))
+    assert (outputs["sure"], outputs["article"]) == ("false", "KB0003")
+    assert "the versions in the log are not affected" in printed
 
 
 def test_plain_text_is_looked_at(job: Job) -> None:
@@ -134,8 +203,7 @@ def test_plain_text_is_looked_at(job: Job) -> None:
         (opened("It does not work."), "no article is about it"),
         (opened(""), "no article is about it"),
         (opened(None), "no article is about it"),
-        (opened(SURE, action="edited"), "only when they are opened"),
-        (opened(SURE, action="labeled"), "only when they are opened"),
+        (opened(SURE, action="labeled"), "when they are opened or edited"),
         (opened(SURE, issue={"pull_request": {}}), "only issues are answered"),
         (opened(f"<!-- paste it here, as in\n{TRACEBACK}\n-->\nI forgot."), "no article is about"),
         (opened(f"{OTHER}\n\n```\n{TRACEBACK}\n```\n"), "KB0002 and KB0001 may be about it"),
@@ -149,15 +217,84 @@ def test_silent_otherwise(job: Job, event: dict[str, Any], why: str) -> None:
     printed, outputs = job.run(event)
     assert why in printed
     assert outputs["sure"] == "false"
-    assert job.called == []
+    assert job.posted == []
 
 
-def test_silent_without_an_address(job: Job) -> None:
-    """A knowledge base that is not published has nothing to link to."""
+@pytest.mark.parametrize("body", [SURE, "It does not work."])
+def test_red_without_an_address(job: Job, body: str) -> None:
+    """Without an address every job fails, from the first issue on, and says what to set."""
     file = job.base.root / "kbtools.toml"
     file.write_text(re.sub("url = .*", "", file.read_text()))
-    assert "has no address yet" in job.run(opened(SURE))[0]
-    assert job.called == []
+    printed, outputs = job.run(opened(body), code=2)
+    assert "has no address" in printed
+    assert "set `url` of [knowledge-base] in kbtools.toml, or give the action `index:" in printed
+    assert (outputs, job.posted) == ({}, [])
+
+
+def test_red_without_a_permission(job: Job) -> None:
+    """A token that only reads, as a fork has it, fails the job, which says what it needs."""
+    job.host.next_answers = [None, refusal(403, "Resource not accessible by integration")]
+    printed, _ = job.run(opened(SURE), code=2)
+    assert "permissions: {issues: write}" in printed
+    assert "no token" in job.run(opened(SURE), token="", code=2)[0]
+    assert job.posted == []
+
+
+@contextmanager
+def site(answer: Callable[[str], tuple[int, bytes]]) -> Iterator[str]:
+    """The address of a server on this machine, which answers as given."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, content = answer(self.path)
+            self.send_response(status)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: Any) -> None:
+            """The test's output stays its own."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def served(index: bytes) -> Callable[[str], tuple[int, bytes]]:
+    """A site that has an index and nothing else."""
+    return lambda path: (200, index) if path == "/kb/api/v1/signatures.json" else (404, b"")
+
+
+def test_an_index_by_its_address(job: Job, tmp_path: Path) -> None:
+    """A published index, or its site, serves in place of a checkout; links lead to that site."""
+    index = matching.load(job.base.root)
+    nameless = msgspec.json.encode(msgspec.structs.replace(index, url=""))
+    for content, linked in ((msgspec.json.encode(index), "https://example.org/kb"), (nameless, "")):
+        with site(served(content)) as address:
+            for end in ("/kb/api/v1/signatures.json", "/kb/", "/kb"):
+                job.host.comments.clear()
+                (job.base.root / "kbtools.toml").unlink(missing_ok=True)
+                assert job.run(opened(SURE), index=address + end)[1]["article"] == "KB0001"
+                assert f"]({linked or address + '/kb'}/KB0001/)" in job.posted[0]
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("{}/kb/api/v1/nothing.json", "answers 404"),
+        ("{}/kb/api/v1/signatures.json", "not the index of a knowledge base"),
+        ("http://127.0.0.1:9/kb/", "could not be fetched"),
+        ("http://kb.example/", "use https://"),
+        ("no/such/file", "does not exist"),
+    ],
+)
+def test_red_without_an_index(job: Job, address: str, message: str) -> None:
+    """An index that cannot be had fails the job, whatever the issue says."""
+    with site(served(b'{"schema": 1}')) as running:
+        printed, outputs = job.run(opened("hello"), index=address.format(running), code=2)
+    assert message in printed
+    assert outputs == {}
 
 
 HOSTILE = [
@@ -180,15 +317,14 @@ def test_hostile_bodies(job: Job, text: str, has_failure: bool) -> None:
     """Nothing of an issue's text is executed, printed, written to an output or posted."""
     body = f"{text}\n\n{TRACEBACK} {text}" if has_failure else text
     printed, outputs = job.run(opened(body, issue={"title": text}))
-    assert set(outputs) == {"sure", "article"}
+    assert set(outputs) <= {"sure", "article", "comment", "action"}
     assert outputs["article"] in ("", "KB0001")
     assert outputs["sure"] == "false" or has_failure
-    posted = job.folder / "posted"
-    visible = printed + (posted.read_text("utf-8") if posted.exists() else "")
+    visible = printed + "".join(job.posted)
     for part in ("evil", "everyone", "pwned", "::", "\x1b", "a-token", "KB9999", "```"):
         assert part not in visible.replace("https://example.org", "")
     assert not list(job.base.root.rglob("pwned")) and not list(job.folder.rglob("pwned"))
-    assert len(job.called) in (0, 7)
+    assert len(job.posted) == (outputs["sure"] == "true")
 
 
 def test_no_text_of_an_event_is_part_of_a_command() -> None:
@@ -216,16 +352,17 @@ def test_the_steps_set_kbtools_up(tmp_path: Path) -> None:
     programs.mkdir()
     fake = programs / "python3"
     fake.write_text(
-        '#!/bin/sh\nmkdir -p "$3/bin"\n'
+        '#!/bin/sh\n[ "$1" = -c ] && exit 0\nmkdir -p "$3/bin"\n'
         'printf \'#!/bin/sh\\necho "$@" > "%s/asked"\\n\' "$FOLDER" > "$3/bin/python"\n'
         'chmod +x "$3/bin/python"\n'
     )
     fake.chmod(0o755)
-    variables = {"PATH": f"{programs}:{os.environ['PATH']}", "GITHUB_PATH": str(tmp_path / "path")}
-    subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", STEPS["install"]["run"]],
-        env={**variables, "FOLDER": str(tmp_path), "KBTOOLS": str(ROOT)},
-        check=True,
-    )
+    variables = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    command = ["bash", "-eo", "pipefail", "-c", STEPS["install"]["run"]]
+    variables |= {"FOLDER": str(tmp_path), "KBTOOLS": str(ROOT)}
+    subprocess.run(command, env=variables, check=True)
     assert (tmp_path / "asked").read_text() == f"-m pip install --quiet {ROOT}\n"
-    assert (tmp_path / "path").read_text() == f"{tmp_path}/kbtools/bin\n"
+    fake.write_text("#!/bin/sh\nexit 1\n")  # an interpreter that is too old
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "::error::kbtools needs Python 3.11 or newer; put actions/setup-python" in done.stdout

@@ -56,6 +56,7 @@ SECTIONS = {
     "Serve other programs": {
         "ci-matrix": "kbtools.cli.ci.ci_matrix",
         "answer": "kbtools.cli.answer.answer",
+        "comment": "kbtools.cli.answer.comment",
         "mcp": "kbtools.cli.mcp.mcp",
     },
 }
@@ -141,12 +142,22 @@ def refuse_broken(problems: Iterable[Problem]) -> None:
         sys.exit(2)
 
 
+class PathOrAddress(click.Path):
+    """The path of a file that exists, or an address on the web."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The path; an address as it is."""
+        if isinstance(value, str) and value.startswith(("https://", "http://")):
+            return value
+        return super().convert(value, param, ctx)
+
+
 INDEX = click.option(
     "--index",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=PathOrAddress(path_type=Path, exists=True, dir_okay=False),
     envvar="KBTOOLS_INDEX",
-    metavar="FILE",
-    help="Use a published index, the api/v1/signatures.json of a site."
+    metavar="FILE|URL",
+    help="Use a published index, the api/v1/signatures.json of a site, or the site at URL."
     " [default: the knowledge base]",
 )
 

@@ -1,4 +1,4 @@
-"""A newly opened issue → the reply to it, or why there is none.
+"""An issue that was opened or edited → the reply to it, or why there is none.
 
 Anybody can write an issue. Nothing of its text is repeated here: a reply holds only texts of the
 article and of the knowledge base, and the number of a line.
@@ -12,14 +12,18 @@ from typing import Any
 
 import msgspec
 
-from kbtools.articles import links
+from kbtools.articles import replies
+from kbtools.articles.links import NoAddressError
 from kbtools.config import KbtoolsError
+from kbtools.integrations import comments
 from kbtools.matching import Index, Match, Matcher
 
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n(.*?)(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE
 )
 _COMMENT = "<!--", "-->"
+_TIME = re.compile(r"[^0-9TZ:.-]")
+"""What is no part of a time: an event is not trusted to hold one."""
 
 
 class EventError(KbtoolsError):
@@ -33,7 +37,9 @@ class Issue(msgspec.Struct, frozen=True):
     title: str
     body: str
     is_new: bool
-    """Whether this very event opened it, and it is no pull request."""
+    """Whether this very event opened or edited it, and it is no pull request."""
+    edition: str = ""
+    """When it was last edited, as in `2026-11-22T20:00:00Z`."""
 
 
 class IssueReply(msgspec.Struct, frozen=True):
@@ -60,7 +66,8 @@ def read_issue(event_file: Path) -> Issue:
             number=int(issue["number"]),
             title=str(issue.get("title") or ""),
             body=str(issue.get("body") or ""),
-            is_new=event.get("action") == "opened" and "pull_request" not in issue,
+            is_new=event.get("action") in ("opened", "edited") and "pull_request" not in issue,
+            edition=_TIME.sub("", str(issue.get("updated_at") or "")),
         )
     except (
         OSError,
@@ -72,34 +79,48 @@ def read_issue(event_file: Path) -> Issue:
     ) as error:
         # the name alone: the message of an error may quote the event, which anybody can write
         reason = type(error).__name__
-        raise EventError(f"{event_file}: not an event about an issue: {reason}") from error
+        raise EventError(
+            f"{event_file}: not an event about an issue: {reason}; the workflow begins with"
+            " `on: {issues: {types: [opened, edited]}}`"
+        ) from error
 
 
 def reply_to(issue: Issue, index: Index) -> IssueReply:
-    """The reply to an issue, only if it is new and the match is sure.
+    """The reply to an issue, only if the match is sure.
 
-    The whole body is matched, and its blocks of code alone: if the two lead to different articles,
-    none of them is sure.
+    The title with the body is matched, the body, and its blocks of code: if they lead to different
+    articles, none of them is sure.
+
+    Raises:
+        NoAddressError: the knowledge base has no address, so that a reply could link to nothing.
     """
-    if not issue.is_new:
-        return IssueReply(silence="only issues are answered, and only when they are opened")
     if not index.url:
-        return IssueReply(silence="the knowledge base has no address yet: `url` in kbtools.toml")
+        raise NoAddressError(
+            f'the knowledge base "{index.name}" has no address, so a reply could link to nothing:'
+            " set `url` of [knowledge-base] in kbtools.toml, or give the action"
+            " `index: https://…/api/v1/signatures.json`"
+        )
+    if not issue.is_new:
+        return IssueReply(silence="only issues are answered, when they are opened or edited")
     matcher = Matcher(index)
     body = without_comments(issue.body.replace("\r\n", "\n"))
     blocks = "\n".join(block[2] for block in _FENCE.finditer(body))
-    best = [_best(matcher, text) for text in (body, blocks)]
-    matches = {match.id: match for match in best if match is not None}
-    if not matches:
+    best = [_best(matcher, text) for text in (f"{issue.title}\n\n{body}", body, blocks)]
+    matches = [match for match in best if match is not None]
+    ids = dict.fromkeys(match.id for match in matches)
+    if not ids:
         return IssueReply(silence="no article is about it")
-    if len(matches) > 1:
-        return IssueReply(silence=f"{' and '.join(matches)} may be about it")
-    [match] = matches.values()
-    if not any(match is not None and match.confident for match in best):
+    if len(ids) > 1:
+        return IssueReply(silence=f"{' and '.join(ids)} may be about it")
+    # a block alone need not show the versions that the body does
+    ruled_out = next((match for match in matches if match.affected == "not affected"), None)
+    match = ruled_out or next((match for match in matches if match.confident), matches[0])
+    if not match.confident:
         doubt = "; ".join(match.hints) or "it does not read as an error"
         silence = f"{match.id} may be about it, but the match is not sure: {doubt}"
         return IssueReply(article=match.id, silence=silence)
-    return IssueReply(match.id, links.reply(match, index.url, index.name))
+    mark = comments.mark(match.id, index.url, issue.edition or "-")
+    return IssueReply(match.id, f"{mark}\n{replies.reply(match, index, is_matched=True)}")
 
 
 def without_comments(text: str) -> str:
