@@ -6,14 +6,19 @@ import re
 import shutil
 import subprocess
 import sys
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-import cbor2
 import msgspec
 
-from kbtools.config import KbtoolsError
+from kbtools.site import search_packing
+from kbtools.site.search_bundle import (
+    BundleEntry,
+    Language,
+    SearchIndexError,
+    content_of,
+    meta_of,
+)
 
 BUNDLE = "pagefind"
 SETTINGS = (
@@ -22,37 +27,7 @@ SETTINGS = (
     *("--include-characters", "_#'.:-"),
     *("--exclude-selectors", ".headerlink"),
 )
-MAGIC = b"pagefind_dcd"
 HINT = "install what makes the search index: pip install 'kbtools[site]'"
-
-
-class SearchIndexError(KbtoolsError):
-    """Pagefind is missing or fails, or its bundle is incomplete."""
-
-
-class Language(msgspec.Struct, frozen=True):
-    """What `pagefind-entry.json` says about one language of the site."""
-
-    hash: str
-    page_count: int
-    wasm: str | None = None
-
-
-class BundleEntry(msgspec.Struct, frozen=True):
-    """`pagefind-entry.json`, the file that a browser asks for first."""
-
-    version: str
-    languages: dict[str, Language]
-
-
-class BundleMeta(msgspec.Struct, frozen=True, array_like=True):
-    """A `.pf_meta` file: the names of the other files of one language."""
-
-    version: str
-    pages: tuple[tuple[str, int], ...]
-    """Name of a fragment, and the number of words on its page."""
-    chunks: tuple[tuple[str, str, str], ...]
-    """First word, last word, and the name of the chunk of the index that holds them."""
 
 
 class Fragment(msgspec.Struct, frozen=True):
@@ -83,6 +58,7 @@ def index(site: Path, addresses: Iterable[str] = ()) -> dict[str, int]:
             output = (run.stdout + run.stderr).strip()
             hint = f"\n{HINT}" if re.search("No module named|Could not find any", output) else ""
             raise SearchIndexError(f"pagefind failed:\n{output}{hint}")
+        search_packing.pack(fresh)
         counts = check(fresh, addresses)
         shutil.rmtree(site / BUNDLE, ignore_errors=True)
         fresh.rename(site / BUNDLE)
@@ -122,10 +98,10 @@ def check(bundle: Path, addresses: Iterable[str] = ()) -> dict[str, int]:
 
 def _addresses(bundle: Path, name: str, language: Language) -> list[str]:
     """The addresses of the pages in one language, after every file of it was read."""
-    meta = _meta(bundle / f"pagefind.{language.hash}.pf_meta")
-    _content(bundle / f"wasm.{language.wasm or 'unknown'}.pagefind")
+    meta = meta_of(bundle / f"pagefind.{language.hash}.pf_meta")
+    content_of(bundle / f"wasm.{language.wasm or 'unknown'}.pagefind")
     for _, _, chunk in meta.chunks:
-        _content(bundle / "index" / f"{chunk}.pf_index")
+        content_of(bundle / "index" / f"{chunk}.pf_index")
     if len(meta.pages) != language.page_count:
         count = f"{len(meta.pages)} of {language.page_count} pages in {name}"
         raise SearchIndexError(f"the search index is incomplete: {count}")
@@ -133,27 +109,8 @@ def _addresses(bundle: Path, name: str, language: Language) -> list[str]:
     return [_fragment(file).url for file in fragments]
 
 
-def _meta(file: Path) -> BundleMeta:
-    try:
-        return msgspec.convert(cbor2.loads(_content(file)), type=BundleMeta)
-    except (cbor2.CBORDecodeError, msgspec.MsgspecError) as error:
-        raise SearchIndexError(f"the search index is incomplete: {file.name}: {error}") from error
-
-
 def _fragment(file: Path) -> Fragment:
     try:
-        return msgspec.json.decode(_content(file), type=Fragment)
+        return msgspec.json.decode(content_of(file), type=Fragment)
     except msgspec.MsgspecError as error:
         raise SearchIndexError(f"the search index is incomplete: {file.name}: {error}") from error
-
-
-def _content(file: Path) -> bytes:
-    """A file of the bundle, which is compressed with gzip, without the mark at its beginning."""
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        content = unpacker.decompress(file.read_bytes())
-    except (OSError, zlib.error) as error:
-        raise SearchIndexError(f"the search index is incomplete: {error}") from error
-    if not unpacker.eof or not content.startswith(MAGIC):
-        raise SearchIndexError(f"the search index is incomplete: {file.name} is cut short")
-    return content[len(MAGIC) :]

@@ -6,6 +6,7 @@ import { recognise } from "./matching/recognise.js";
 
 const LONGEST = 12; // results in a list
 const CHARACTERS = 24; // of a Chinese query, searched one by one
+const WORDS = 8; // of a query that the index is asked for: each may be in a file of its own
 const HAN = /\p{Script=Han}/u;
 let loading = null;
 let merging = null;
@@ -87,13 +88,25 @@ function about(query, page) {
 }
 
 /**
+ * A pasted line without the words that cost a reader most and find least: numbers, addresses and
+ * paths, which no page has, if three other words remain; of many words the longest.
+ */
+function shortened(query) {
+  const all = [...new Set(query.trim().split(/\s+/))];
+  if (all.length <= WORDS) return query;
+  const plain = all.filter((word) => !/[\p{N}/\\]/u.test(word));
+  const longest = (plain.length > 2 ? plain : all).sort((a, b) => b.length - a.length);
+  return longest.slice(0, WORDS).join(" ");
+}
+
+/**
  * What Pagefind finds for a query; of a Chinese one also the pages that have most of its characters,
  * each at the beginning of a word of the index.
  */
 async function pages(pagefind, query) {
   const characters = [...new Set(query.match(/\p{Script=Han}/gu) || [])].slice(0, CHARACTERS);
   const [exact, ...single] = await Promise.all(
-    [query, ...characters].map((text) => pagefind.search(text)));
+    [shortened(query), ...characters].map((text) => pagefind.search(text)));
   const best = new Map(exact.results.slice(0, 2 * LONGEST).map((result) => [result.id, result]));
   const times = new Map();
   for (const result of single.flatMap((answer) => answer.results))
@@ -109,7 +122,7 @@ export async function find(query) {
   const pagefind = await engine();
   if (/[^\x00-\x7f]/.test(query)) await mergeOthers(pagefind);
   const [own, recognised] = await Promise.all([pages(pagefind, query), recognise(query)]);
-  const all = own.length ? own : await mergeOthers(pagefind).then(() => pages(pagefind, query));
+  const all = own.length || recognised.length ? own : await mergeOthers(pagefind).then(() => pages(pagefind, query));
   const root = inLanguage("").pathname;
   const results = new Map();
   for (const page of all) {
