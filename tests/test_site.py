@@ -20,7 +20,7 @@ from kbtools import config
 from kbtools.checks.base import load_base
 from kbtools.cli import main
 from kbtools.site import build, generate, search_index, words
-from kbtools.site.search_index import SearchIndexError
+from kbtools.site.search_bundle import SearchIndexError
 
 pytest.importorskip("material")
 pytest.importorskip("pagefind_bin_extended")
