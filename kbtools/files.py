@@ -1,10 +1,20 @@
-"""Writing a file so that a reader, a crash or a full disk never sees half of it."""
+"""Where files of our own are kept, and how one is written so that nobody ever sees half of it."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """The folder of what can be made again; it need not exist, and it may be impossible to make."""
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "kbtools"
+    try:
+        return Path.home() / ".cache" / "kbtools"
+    except RuntimeError:  # a user whom the system does not know, in a container
+        return Path(os.devnull) / "kbtools"
 
 
 def write_whole(file: Path, content: bytes) -> None:

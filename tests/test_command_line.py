@@ -11,6 +11,7 @@ import click
 import pytest
 from commands import run_command
 
+from kbtools import __version__, config
 from kbtools.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -78,8 +79,10 @@ def test_a_command_imports_only_its_own_module() -> None:
     assert not modules & {"msgspec", "rich", "yaml", "kbtools.config", "kbtools.matching"}
 
 
-ANYWHERE = ("init", "rules", "diagnose", "explain", "run", "mcp", "answer")
-"""Need no knowledge base around them: one comes with kbtools."""
+READING = ("explain", "list", "matrix", "link", "env", "diagnose", "verify")
+"""Serve the knowledge base that came with kbtools where there is none around them."""
+ANYWHERE = ("init", "rules", "run", "mcp", "answer", *READING)
+"""Need no knowledge base around them."""
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ANYWHERE])
@@ -95,6 +98,41 @@ def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "kbtools init" in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["explain", "kb2"],
+        ["list", "--json"],
+        ["matrix", "--json"],
+        ["link", "KB0002", "--format", "threads"],
+        ["env", "--json"],
+        ["diagnose", "--json", __file__],
+        ["verify", "KB0002", "--role", "deadend", "--needs", "gpus:9"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_reading_command_says_which_base_it_serves(words: list[str], tmp_path: Path) -> None:
+    """Away from any base, it is the one that came with kbtools; standard output is the same."""
+    assert words[0] in READING
+    away, at_home = run_command(tmp_path, *words), run_command(ROOT, *words)
+    seconds = re.compile(r"in \d+\.\d s")
+    assert seconds.sub("", away.stdout) == seconds.sub("", at_home.stdout)
+    assert away.exit_code == at_home.exit_code
+    name = config.find(ROOT).knowledge_base.name
+    note = f"kbtools: no kbtools.toml here or above; this is `{name}`, "
+    assert away.stderr.startswith(note)
+    assert away.stderr.partition("\n")[0].endswith(f", which came with kbtools {__version__}")
+    assert "kbtools.toml" not in at_home.stderr
+
+
+def test_what_came_with_kbtools_is_not_written_to(tmp_path: Path) -> None:
+    """Evidence is recorded in a knowledge base, published addresses too."""
+    for words in (["verify", "KB0002", "--record"], ["link", "--publish"]):
+        result = run_command(tmp_path, *words)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "go to a knowledge base" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,11 @@ from pathlib import Path
 
 import click
 import pytest
+from bases import KBTOOLS
 
 from kbtools import config
+from kbtools.checks.base import load_base
+from kbtools.evidence.state import observations
 
 ROOT = Path(__file__).parent.parent
 
@@ -100,6 +103,73 @@ def test_a_log_is_diagnosed_anywhere(installed: Path) -> None:
     explained = kbtools(installed, "explain", "KB0002")
     assert explained.returncode == 0, explained.stderr
     assert "State: reproduced;" in explained.stdout
+
+
+def test_it_is_small(installed: Path) -> None:
+    """The wheel has the base as one archive, and the articles' files are not there twice."""
+    [package] = installed.glob("lib/python*/site-packages/kbtools")
+    assert (package / "packaged.tar.xz").is_file()
+    assert not list(package.rglob("KB*"))
+
+
+def test_the_extract_has_the_same_verdicts(tmp_path: Path) -> None:
+    """The evidence in the wheel is shortened, and every verdict and its reason stay as they are."""
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec and spec.loader
+    hook = importlib.util.module_from_spec(spec)
+    pytest.importorskip("hatchling")
+    spec.loader.exec_module(hook)
+    for name, content in hook.members(ROOT):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    whole, extract = load_base(config.find(ROOT)), load_base(config.find(tmp_path))
+    assert len(extract.articles) == len(whole.articles) > 0
+    for here, there in zip(whole.articles, extract.articles, strict=True):
+        verdicts, shortened = (
+            [(o.snippet.name, o.row.toolchain, o.row.when, o.verdict) for o in observations(*of)]
+            for of in ((here, whole.config), (there, extract.config))
+        )
+        assert shortened == verdicts, here.id
+    size = sum(file.stat().st_size for file in (tmp_path / "evidence").iterdir())
+    assert size < sum(file.stat().st_size for file in (ROOT / "evidence").iterdir())
+
+
+COMMANDS = (
+    ("list",),
+    ("explain", "kb2"),
+    ("link", "KB0002", "--format", "threads"),
+    ("matrix",),
+    ("env",),
+)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_reading_commands_work_anywhere(installed: Path, words: tuple[str, ...]) -> None:
+    """Every reading command serves the packaged base as it would serve the checkout's."""
+    process = kbtools(installed, *words)
+    assert process.returncode == 0, process.stderr
+    name = config.find(ROOT).knowledge_base.name
+    assert f"this is `{name}`" in process.stderr
+    if words != ("env",):  # it is about the interpreter that runs it
+        at_home = subprocess.run(
+            [*KBTOOLS, "-C", str(ROOT), *words], capture_output=True, text=True, check=True
+        )
+        assert process.stdout == at_home.stdout
+
+
+def test_an_article_is_verified_on_an_interpreter_of_ones_own(installed: Path) -> None:
+    """Snippets of the packaged base run on another Python, and are remembered in the cache."""
+    words = ["verify", "KB0044", "--toolchain", sys.executable, "--json", "-"]
+    first, second = kbtools(installed, *words), kbtools(installed, *words)
+    for process in (first, second):
+        assert process.returncode in (0, 3), process.stderr  # 3: all of it needs torch
+        results = json.loads(process.stdout)["results"]
+        assert {result["article"] for result in results} == {"KB0044"}
+        assert "this is `" in process.stderr
+    remembered = list((installed / "cache" / "kbtools").glob("base-*/.kbtools/memory/KB0044.jsonl"))
+    assert len(remembered) == (first.returncode == 0)
+    [package] = installed.glob("lib/python*/site-packages")
+    assert not list(package.rglob(".kbtools"))
 
 
 def test_a_program_is_run_anywhere(installed: Path) -> None:

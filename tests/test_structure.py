@@ -25,7 +25,7 @@ PYTHON_FILES = sorted(
 
 LAYERS = (
     {"config", "outcome", "files", "repro"},
-    {"articles", "running"},
+    {"articles", "packaged", "running"},
     {"toolchains"},
     {"evidence"},
     {"matching", "checks", "ci"},

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from kbtools.cli import reporting
-from kbtools.cli.group import config_of, refuse_broken, selected_path
+from kbtools.cli.group import config_of, config_to_read, refuse_broken, selected_path
 
 if TYPE_CHECKING:
     from kbtools.articles.model import Place
@@ -139,7 +139,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     from kbtools.checks.base import load_base
     from kbtools.evidence.state import state_of
 
-    base = load_base(config_of(ctx))
+    base = load_base(config_to_read(ctx))
     states = [(article, state_of(article, base.config)) for article in base.articles]
     if as_json:
         rows = [
@@ -166,9 +166,8 @@ def explain(ctx: click.Context, article: str) -> None:
     from kbtools.checks.base import load_base
     from kbtools.evidence.markdown import article_markdown
     from kbtools.evidence.state import observations
-    from kbtools.matching import settings_of
 
-    base = load_base(settings_of(Path(ctx.obj)))
+    base = load_base(config_to_read(ctx))
     path = selected_path(base, article)
     refuse_broken([problem for problem in base.problems if problem.place.path == path])
     identifier = next(page.matter.get("id") for page in base.pages if page.path == path)
@@ -194,7 +193,7 @@ def matrix_(ctx: click.Context, as_json: bool, markdown: bool) -> None:
 
     if as_json and markdown:
         raise click.UsageError("--json or --markdown, not both")
-    base = load_base(config_of(ctx))
+    base = load_base(config_to_read(ctx))
     board = build_board(base.articles, base.config)
     click.echo(printer.as_json(board) if as_json else printer.as_markdown(board), nl=False)
     refuse_broken(base.problems)

@@ -13,7 +13,7 @@ from kbtools.articles import links, replies
 from kbtools.articles.links import NoAddressError
 from kbtools.articles.model import FrontMatter
 from kbtools.cli.errors import UnknownArticleError
-from kbtools.cli.group import INDEX, config_of
+from kbtools.cli.group import INDEX, config_of, config_to_read
 from kbtools.config import KnowledgeBase
 
 NO_LINK = "no link: {name} has no address; set `url` of [knowledge-base] in kbtools.toml"
@@ -54,6 +54,8 @@ def diagnose(
         raise click.UsageError("--json or --reply, not both")
     if file is sys.stdin.buffer and sys.stdin.isatty():
         click.echo("paste the log, then press Ctrl-D", err=True)
+    if index is None:
+        config_to_read(ctx)  # says so if it is the one that came with kbtools
     knowledge = matching.load(Path(ctx.obj), index)
     answer = matching.Matcher(knowledge).diagnose(both_ends(file))
     if as_json:
@@ -109,7 +111,7 @@ def link(ctx: click.Context, target: str | None, form: str, publish: bool) -> No
     from kbtools.checks.base import load_base
     from kbtools.checks.together import permanent_addresses
 
-    settings = config_of(ctx)
+    settings = config_of(ctx) if publish else config_to_read(ctx)
     base = load_base(settings)
     if publish:
         new = links.publish(permanent_addresses(base), settings)

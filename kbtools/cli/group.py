@@ -115,6 +115,28 @@ def config_of(ctx: click.Context) -> Config:
     return config.find(Path(ctx.obj))
 
 
+def config_to_read(ctx: click.Context) -> Config:
+    """The configuration of the knowledge base that a command serves which writes nothing to it.
+
+    Away from any, it is the one that came with kbtools, and standard error says so.
+
+    Raises:
+        ConfigError: there is none, or it cannot be decoded.
+        PackagedBaseError: the one that came with kbtools cannot be unpacked.
+    """
+    from kbtools import packaged
+
+    config = packaged.settings_of(Path(ctx.obj))
+    if not packaged.is_around(Path(ctx.obj)):
+        articles = sum(file.name.count(".") == 1 for file in config.articles.glob("*.md"))
+        click.echo(
+            f"kbtools: no kbtools.toml here or above; this is `{config.knowledge_base.name}`,"
+            f" {articles} article{'s' * (articles != 1)}, which came with kbtools {__version__}",
+            err=True,
+        )
+    return config
+
+
 def selected_path(base: Base, word: str) -> str:
     """The path, below the root, of the page that an argument names by its id or path.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from kbtools.cli.group import TOOLCHAIN, config_of
+from kbtools.cli.group import TOOLCHAIN, config_of, config_to_read
 from kbtools.config import KbtoolsError
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def env(ctx: click.Context, toolchain: str | None, as_json: bool) -> None:
     from kbtools.reports import text
     from kbtools.toolchains import environments
 
-    environment = environments.find_environment(config_of(ctx), toolchain)
+    environment = environments.find_environment(config_to_read(ctx), toolchain)
     description = environments.toolchain_of(environment)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(description)))

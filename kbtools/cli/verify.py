@@ -16,7 +16,7 @@ import msgspec
 
 from kbtools.articles.model import Role
 from kbtools.cli import reporting
-from kbtools.cli.group import config_of, refuse_broken
+from kbtools.cli.group import config_of, config_to_read, refuse_broken
 from kbtools.cli.reporting import ReportOptions
 from kbtools.cli.selection import Selection, changes_since, part_of, select
 from kbtools.config import Config
@@ -185,7 +185,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
 
     report = msgspec.convert(values, ReportOptions)
     options = msgspec.convert({**values, "report": report}, VerifyOptions)
-    base = load_base(config_of(ctx))
+    base = load_base(config_of(ctx) if options.record else config_to_read(ctx))
     readable, problems = readable_articles(base)
     selection = select(base, readable, problems, articles)
     selection = msgspec.structs.replace(

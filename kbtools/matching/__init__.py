@@ -1,8 +1,9 @@
 """A pasted log → the articles that it is about: `Matcher(index).diagnose(text)`."""
 
-from kbtools.matching.index import Index, IndexEntry, index_of, load, of_base, settings_of
+from kbtools.matching.index import Index, IndexEntry, index_of, load, of_base
 from kbtools.matching.matcher import Diagnosis, Matcher
 from kbtools.matching.matches import Match
+from kbtools.packaged import settings_of
 
 __all__ = [
     "Diagnosis",

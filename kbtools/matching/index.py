@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,16 +12,15 @@ from kbtools import __version__, config
 from kbtools.articles import links
 from kbtools.articles.model import FrontMatter, Signature
 from kbtools.config import Config, KbtoolsError
-from kbtools.files import write_whole
+from kbtools.files import cache_folder, write_whole
 from kbtools.matching import downloads
 from kbtools.matching.cleaning import NOISE, PREFIXES
 from kbtools.matching.rules import Rules
 from kbtools.matching.versions import OF_MACHINE, VersionPatterns, version_patterns
+from kbtools.packaged import settings_of
 
 PUBLISHED_AT = "api/v1/signatures.json"
 """Where the index stands below the address of a site."""
-PACKAGED = Path(__file__).parent.parent / "packaged"
-"""The knowledge base in an installed kbtools; a checkout has its own around the package."""
 
 
 class IndexFileError(KbtoolsError):
@@ -138,19 +136,6 @@ def _fetched(address: str) -> Index:
     return index if index.url else msgspec.structs.replace(index, url=site)
 
 
-def settings_of(start: Path) -> Config:
-    """The configuration of the knowledge base around `start`, else of that which came with kbtools.
-
-    Raises:
-        ConfigError: there is none, or it cannot be decoded.
-    """
-    if any(
-        (folder / config.FILE).is_file() for folder in (start.resolve(), *start.resolve().parents)
-    ):
-        return config.find(start)
-    return config.find(PACKAGED if PACKAGED.is_dir() else Path(__file__).parent)
-
-
 def of_base(settings: Config) -> Index:
     """The index of a knowledge base on disk, cached until one of its files changes."""
     files = sorted(file for file in settings.articles.glob("*.md") if file.name.count(".") == 1)
@@ -158,7 +143,7 @@ def of_base(settings: Config) -> Index:
     for file in (settings.root / config.FILE, *files, *Path(__file__).parent.glob("*.py")):
         status = file.stat()
         key.update(f"{file.name} {status.st_size} {status.st_mtime_ns}\n".encode())
-    cache = _cache() / f"index-{key.hexdigest()[:32]}.msgpack"
+    cache = cache_folder() / f"index-{key.hexdigest()[:32]}.msgpack"
     try:
         return msgspec.msgpack.decode(cache.read_bytes(), type=Index)
     except (OSError, msgspec.MsgspecError):
@@ -179,11 +164,6 @@ def _matters(files: Iterable[Path], settings: Config) -> Iterable[FrontMatter]:
                 yield msgspec.convert(values, FrontMatter, from_attributes=True)
             except (msgspec.ValidationError, TypeError):
                 continue
-
-
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "kbtools"
 
 
 def _remember(file: Path, content: bytes) -> None:
