@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make kb` and `make test`.
-# VENV, PYTHON, TORCH=no (no torch: what needs it is skipped) and URL (of the site) may be given.
+# ALL=yes (every snippet, not only what proves each article), VENV, PYTHON, TORCH=no (no torch: what needs it is skipped) and URL (of the site) may be given.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -14,9 +14,9 @@ export PATH := $(abspath $(BIN)):$(PATH)
 help: ## what each of these does
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-kb: $(VENV)/.kb ## set up, verify all this machine can, build the site
+kb: $(VENV)/.kb ## set up, verify every article that this machine can, build the site; ALL=yes: every snippet
 	kbtools check
-	kbtools verify
+	kbtools verify $(if $(filter yes,$(ALL)),,--quick)
 	$(MAKE) site
 
 test: $(VENV)/.test lint ## set up, lint, type-check, run every test

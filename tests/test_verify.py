@@ -20,7 +20,14 @@ def test_json(base: Base) -> None:
     """`--json` writes schema, toolchain, one result a snippet, and how many of each verdict."""
     base.article(GOOD, BAD, REPRO)
     finished = base.verify()
-    assert set(finished.json) == {"schema", "toolchain", "unsandboxed", "results", "summary"}
+    assert set(finished.json) == {
+        "schema",
+        "toolchain",
+        "unsandboxed",
+        "results",
+        "summary",
+        "left_out",
+    }
     assert finished.json["schema"] == 1
     assert "packaging" in finished.json["toolchain"]["packages"]
     assert finished.json["summary"] == {"holds": 1, "broken": 1, "reproduced": 1}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,8 @@ from kbtools.config import Config
 from kbtools.outcome import Isolation
 
 if TYPE_CHECKING:
+    from kbtools.reports.progress import Progress
+    from kbtools.reports.progress_lines import ProgressLines
     from kbtools.running.executor import Sandbox
     from kbtools.toolchains.environments import Environment
     from kbtools.verification.machines import MachinePool
@@ -43,6 +47,7 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     changed_since: str | None
     on: str | None
     isolation: Isolation
+    quick: bool
     rerun_remembered: bool
     fail_fast: bool
     record: bool
@@ -102,6 +107,12 @@ class Verification(msgspec.Struct, frozen=True):
     "-j",
     type=click.IntRange(1),
     help="Run so many snippets at once. [default: one for each core]",
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Run what proves most in little time: snippets recorded in at most 1 s, and the quickest"
+    " repro and fix of each article. The summary names the command that runs the others.",
 )
 @click.option(
     "--all", "rerun_remembered", is_flag=True, help="Run snippets whose outcome is remembered, too."
@@ -199,7 +210,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
         machine_pool(base.config, options.on) as pool,
         reporting.commands_disabled(report.github, to_stderr),
     ):
-        verification = verify_selection(pool, selection, base.config, options)
+        verification = verify_selection(pool, selection, base.config, options, articles)
         summarise(verification, options)
     if report.github:
         reporting.annotate(selection.refused, base.config, to_stderr)
@@ -226,7 +237,11 @@ def machine_pool(config: Config, on: str | None) -> MachinePool:
 
 
 def verify_selection(
-    pool: MachinePool, selection: Selection, config: Config, options: VerifyOptions
+    pool: MachinePool,
+    selection: Selection,
+    config: Config,
+    options: VerifyOptions,
+    words: Sequence[str],
 ) -> Verification:
     """Verifies what is selected, on one toolchain after another.
 
@@ -235,13 +250,17 @@ def verify_selection(
         selection: What is verified.
         config: Of the knowledge base.
         options: Which toolchains, and how.
+        words: The arguments of the call, for the command that runs what `--quick` leaves out.
     """
+    from kbtools.evidence.expected import expected_times, recorded_times, wall_seconds
     from kbtools.verification.model import ToolchainRun
+    from kbtools.verification.quick import Tier, first_tier, left_out
     from kbtools.verification.verifier import Verifier
 
     runs: list[ToolchainRun] = []
     planned, interrupted = 0, False
     headline = config.toolchain.headline
+    expected = wall_seconds(expected_times(selection.articles, config))
     environments, missing = pool.toolchains(options.toolchain)
     for name in missing:
         click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
@@ -251,14 +270,25 @@ def verify_selection(
             heading = f"\n{environment.title}: {toolchain.label(headline)}\n"
             click.echo(heading, err=options.report.is_stdout_taken)
         tasks = selection.tasks(toolchain, environment.name, config)
+        tier = Tier(tuple(tasks), ())
+        if options.quick:
+            # by the evidence alone: a day on which this machine is slow changes nothing
+            recorded = wall_seconds(recorded_times(selection.articles, config))
+            tier = first_tier(tasks, recorded)
         engine = partial(pool.engine, environment)
         started = time.monotonic()
-        with Verifier(config, tasks, options.run_options(folder), engine) as verifier:
-            results, interrupted = verify_tasks(verifier, options)
+        with Verifier(config, tier.first, options.run_options(folder), engine) as verifier:
+            # what an earlier run has shown costs nothing, however slow that run was
+            recalled = tuple(filter(None, map(verifier.recalled, tier.slower)))
+            results, interrupted = verify_tasks(verifier, recalled, expected, options)
+            jobs = verifier.engine.jobs
         seconds = time.monotonic() - started
-        run = ToolchainRun(environment.title, toolchain, tuple(results), seconds, headline)
+        shown = {result.task.snippet.name for result in recalled}
+        slower = [task for task in tier.slower if task.snippet.name not in shown]
+        left = left_out(slower, expected, jobs, command_of(words, environment.name))
+        run = ToolchainRun(environment.title, toolchain, tuple(results), seconds, headline, left)
         runs.append(run)
-        planned += len(tasks)
+        planned += len(tier.first) + len(recalled)
         if interrupted or (options.fail_fast and "red" in run.colours):
             break
     return Verification(tuple(runs), planned, interrupted)
@@ -272,28 +302,55 @@ def kept_folders(config: Config, environments: Sequence[Environment]) -> Iterato
         yield folder / (environment.name or f"toolchain-{number}") if several else folder
 
 
-def verify_tasks(verifier: Verifier, options: VerifyOptions) -> tuple[list[Result], bool]:
-    """Runs the tasks and prints each result as it comes; the results, and whether Ctrl-C came."""
+def command_of(words: Sequence[str], toolchain: str | None) -> str:
+    """The command that verifies all of what is named, on a toolchain of `toolchains.toml`."""
+    options = ["--toolchain", toolchain] if toolchain else []
+    return shlex.join(["kbtools", "verify", *words, *options])
+
+
+def verify_tasks(
+    verifier: Verifier,
+    recalled: Sequence[Result],
+    expected: Mapping[str, float],
+    options: VerifyOptions,
+) -> tuple[list[Result], bool]:
+    """Runs the tasks and prints each result as it comes; the results, and whether Ctrl-C came.
+
+    Args:
+        verifier: Has the tasks.
+        recalled: Results of other tasks, to be printed first.
+        expected: Name of a snippet → the seconds that it should take.
+        options: What is printed, and where.
+    """
     from kbtools.reports import text
+    from kbtools.reports.forecast import Forecast
+    from kbtools.verification.quick import running_times
 
     stream = sys.stderr if options.report.is_stdout_taken else sys.stdout
+    total = len(verifier.tasks) + len(recalled)
     results: list[Result] = []
     with ExitStack() as stack:
-        progress = None
-        if stream.isatty() and not options.quiet:
+        forecast = Forecast(running_times(verifier.tasks, expected), verifier.engine.jobs)
+        progress: Progress | ProgressLines | None = None
+        if options.quiet:
+            pass
+        elif stream.isatty():
             from rich.console import Console
 
             from kbtools.reports.progress import Progress
 
-            progress = stack.enter_context(Progress(len(verifier.tasks), Console(file=stream)))
+            progress = stack.enter_context(Progress(total, forecast, Console(file=stream)))
+        else:
+            from kbtools.reports.progress_lines import ProgressLines
+
+            emit = partial(click.echo, file=stream)
+            progress = ProgressLines(total, forecast, emit, partial(click.echo, err=True))
         try:
-            for result in verifier.verify(progress.started if progress else lambda *_: None):
+            on_start = progress.started if progress else lambda *_: None
+            for result in chain(recalled, verifier.verify(on_start)):
                 results.append(result)
-                line = text.verdict(result)
                 if progress:
-                    progress.finished(result, line)
-                elif not options.quiet:
-                    click.echo(line, file=stream)
+                    progress.finished(result, text.verdict(result))
         except KeyboardInterrupt:
             return results, True
     return results, False

@@ -98,10 +98,12 @@ def summary(runs: Sequence[ToolchainRun], config: Config, source: str = "") -> s
             lines += ["| contradicted | at | why |", "| --- | --- | --- |"]
             lines += [_row(result, config, source) for result in reds]
             lines.append("")
-        left_out = list(_left_out(run.results))
-        if left_out:
+        not_run = list(_not_run(run.results))
+        if run.left_out:
+            lines += [f"{run.left_out}: {code(run.left_out.command)}", ""]
+        if not_run:
             lines += ["<details><summary>Not run, or not concluded</summary>", ""]
-            lines += [*left_out, "", "</details>", ""]
+            lines += [*not_run, "", "</details>", ""]
     text = "\n".join(lines) + "\n"
     return _cut(text, SUMMARY_LIMIT - 1024)
 
@@ -149,7 +151,7 @@ def _row(result: Result, config: Config, source: str) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _left_out(results: Iterable[Result]) -> Iterator[str]:
+def _not_run(results: Iterable[Result]) -> Iterator[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for result in results:
         if result.verdict.colour == "grey":

@@ -33,7 +33,7 @@ def as_junit(runs: Sequence[ToolchainRun], prefix: str = "") -> bytes:
             if len(runs) > 1:
                 name = f"{name} on {run.name or run.label}"
             if name not in suites:
-                suites[name] = _suite(name, run)
+                suites[name] = _suite(name, run, result.task.article.id)
             suites[name].add_testcase(_case(result, name, prefix))
     labels = "; ".join(run.label for run in runs)
     document = JUnitXml(f"kbtools verify on {labels}")
@@ -43,13 +43,16 @@ def as_junit(runs: Sequence[ToolchainRun], prefix: str = "") -> bytes:
     return bytes(document.tostring())
 
 
-def _suite(name: str, run: ToolchainRun) -> TestSuite:
+def _suite(name: str, run: ToolchainRun, article: str) -> TestSuite:
     suite, toolchain = TestSuite(name), run.toolchain
     suite.add_property("toolchain", run.label)
     suite.add_property("unsandboxed", run.unsandboxed)
     for key, value in (("name", run.name), ("driver", toolchain.driver), ("nvcc", toolchain.cuda)):
         if value:
             suite.add_property(key, value)
+    left = [name for name in run.left_out_names if name.startswith(f"{article}/")]
+    if left:
+        suite.add_property("left out", " ".join(left))  # no case: they were not skipped
     for number, gpu in enumerate(toolchain.gpus):
         suite.add_property(f"gpu {number}", f"{gpu.name}, compute capability {gpu.sm}")
     return suite

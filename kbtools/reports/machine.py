@@ -38,6 +38,8 @@ class _OneRun(msgspec.Struct, frozen=True):
     results: list[_Row]
     summary: dict[str, int]
     """Verdict → how many snippets have it."""
+    left_out: tuple[str, ...]
+    """Snippets that `--quick` left out, as in `KB0002/r1`: no result is among `results`."""
 
 
 class _NamedRun(msgspec.Struct, frozen=True):
@@ -46,6 +48,7 @@ class _NamedRun(msgspec.Struct, frozen=True):
     unsandboxed: str
     results: list[_Row]
     summary: dict[str, int]
+    left_out: tuple[str, ...]
 
 
 class _SeveralRuns(msgspec.Struct, frozen=True):
@@ -54,15 +57,16 @@ class _SeveralRuns(msgspec.Struct, frozen=True):
 
 
 def as_json(runs: Sequence[ToolchainRun]) -> bytes:
-    """`{"schema", "toolchain", "unsandboxed", "results": […], "summary": {verdict: count}}`.
-
-    With several toolchains: `{"schema", "runs": [{"name", "toolchain", "results", "summary"}]}`.
+    """`{"schema", "toolchain", "unsandboxed", "results": […], "summary": {verdict: count},
+    "left_out": […]}`; with several toolchains `{"schema", "runs": [{"name", "toolchain", …}]}`.
     """
     document: _OneRun | _SeveralRuns
     if len(runs) == 1:
         [run] = runs
         rows = [_row(result) for result in run.results]
-        document = _OneRun(SCHEMA, run.toolchain, run.unsandboxed, rows, _summary(rows))
+        document = _OneRun(
+            SCHEMA, run.toolchain, run.unsandboxed, rows, _summary(rows), run.left_out_names
+        )
     else:
         document = _SeveralRuns(SCHEMA, [_named(run) for run in runs])
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
@@ -70,7 +74,9 @@ def as_json(runs: Sequence[ToolchainRun]) -> bytes:
 
 def _named(run: ToolchainRun) -> _NamedRun:
     rows = [_row(result) for result in run.results]
-    return _NamedRun(run.name, run.toolchain, run.unsandboxed, rows, _summary(rows))
+    return _NamedRun(
+        run.name, run.toolchain, run.unsandboxed, rows, _summary(rows), run.left_out_names
+    )
 
 
 def _summary(rows: Sequence[_Row]) -> dict[str, int]:

@@ -79,6 +79,12 @@ def _of_runs(runs: Sequence[ToolchainRun], now: datetime.datetime) -> Iterator[G
     duration = _gauge(
         "kbtools_verify_duration_seconds", "Wall time of the last run.", "toolchain", "gpu"
     )
+    left_out = _gauge(
+        "kbtools_verify_left_out_snippets",
+        "Snippets that the last run left out, by --quick.",
+        "toolchain",
+        "gpu",
+    )
     for run in runs:
         gpus = run.toolchain.gpus
         labels = [run.name or run.brief, gpus[0].name if gpus else ""]
@@ -86,9 +92,10 @@ def _of_runs(runs: Sequence[ToolchainRun], now: datetime.datetime) -> Iterator[G
         for verdict in VerdictName:
             snippets.add_metric([*labels, str(verdict)], counts[verdict])
         duration.add_metric(labels, run.seconds)
+        left_out.add_metric(labels, len(run.left_out_names))
     ended = _gauge("kbtools_verify_last_run_timestamp_seconds", "When the last run ended.")
     ended.add_metric([], now.timestamp())
-    yield from (snippets, duration, ended)
+    yield from (snippets, duration, left_out, ended)
 
 
 def _of_articles(standings: Sequence[_Standing]) -> Iterator[GaugeMetricFamily]:

@@ -55,6 +55,8 @@ class _Properties(msgspec.Struct, frozen=True):
     toolchain: str
     driver: str | None
     unsandboxed: str
+    left_out: tuple[str, ...] = msgspec.field(name="leftOut")
+    """Snippets that `--quick` left out."""
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -99,8 +101,10 @@ def of_problems(problems: Iterable[Problem], prefix: str = "") -> bytes:
 
 def _verified(run: ToolchainRun, prefix: str) -> _Run:
     name = run.name or THIS_INTERPRETER
+    # of its own: in that of whole runs, an alert about what is left out would be taken for mended
+    part = "quick/" if run.left_out else ""
     return _Run(
-        category=f"kbtools-verify/{quote(name)}/",
+        category=f"kbtools-verify/{quote(name)}/{part}",
         rules=[_Rule(str(red), str(red).replace("-", " "), MEANING[red]) for red in RED],
         alerts=[
             _red(result, run, prefix) for result in run.results if result.verdict.colour == "red"
@@ -111,7 +115,9 @@ def _verified(run: ToolchainRun, prefix: str) -> _Run:
             for note in (result.trouble, _inconclusive(result))
             if note
         ],
-        properties=_Properties(run.label, run.toolchain.driver, run.unsandboxed),
+        properties=_Properties(
+            run.label, run.toolchain.driver, run.unsandboxed, run.left_out_names
+        ),
     )
 
 

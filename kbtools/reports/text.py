@@ -11,7 +11,7 @@ from kbtools.articles.model import Place, Problem, Snippet
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.evidence.verdicts import GREEN, RED, documented_failure
 from kbtools.toolchains.model import Toolchain
-from kbtools.verification.model import Result, ToolchainRun
+from kbtools.verification.model import LeftOut, Result, ToolchainRun
 
 COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
 MARKS = {"green": "✓", "red": "✗", "grey": "·"}
@@ -102,10 +102,18 @@ def summary(run: ToolchainRun) -> str:
     remembered = sum(result.remembered for result in results)
     if remembered:
         line += f" ({remembered} remembered; --all runs them again)"
+    if run.left_out:
+        line += f"\n{left_out(run.left_out)}"
     line += f"\non {run.label}"
     if run.unsandboxed:
         line += f"\n{style('not sandboxed', fg='yellow')}: {run.unsandboxed}"
     return "\n\n".join([*blocks, line])
+
+
+def left_out(left: LeftOut) -> str:
+    """How many snippets `--quick` left out, and the command that runs them."""
+    minutes = "less than a minute" if left.minutes < 0.75 else f"about {left.minutes:.0f} min"
+    return style(f"{left}, {minutes}: {left.command}", fg="yellow")
 
 
 def table(runs: Sequence[ToolchainRun]) -> str:

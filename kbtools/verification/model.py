@@ -27,6 +27,11 @@ class Task(msgspec.Struct, frozen=True):
     name: str | None = None
     """Of the toolchain, where it has one."""
 
+    @property
+    def runs(self) -> bool:
+        """Whether there is something to run: the toolchain allows it and the claims say more."""
+        return self.expected.what in ("fails", "passes")
+
     def on(self, toolchain: Toolchain | None) -> Task:
         """The same snippet on the toolchain that it was run on, where that is another."""
         if toolchain is None or toolchain == self.toolchain:
@@ -50,6 +55,21 @@ class Result(msgspec.Struct, frozen=True):
     """The folder in which `--keep` left what the run made."""
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """Snippets that could have been run on a toolchain, and that `--quick` left out."""
+
+    snippets: tuple[str, ...]
+    """As in `KB0002/r1`."""
+    minutes: float
+    """What running them is expected to take."""
+    command: str
+    """Runs them."""
+
+    def __str__(self) -> str:
+        count = len(self.snippets)
+        return "1 slower snippet left" if count == 1 else f"{count} slower snippets left"
+
+
 class ToolchainRun(msgspec.Struct, frozen=True):
     """What came of all tasks on one toolchain."""
 
@@ -61,6 +81,8 @@ class ToolchainRun(msgspec.Struct, frozen=True):
     """Wall time."""
     headline: tuple[str, ...] = ()
     """The distributions by which the toolchain is named."""
+    left_out: LeftOut | None = None
+    """None where nothing was left out: what cannot be run here is among the results."""
 
     @property
     def brief(self) -> str:
@@ -81,6 +103,11 @@ class ToolchainRun(msgspec.Struct, frozen=True):
     def colours(self) -> set[str]:
         """The colours of the verdicts."""
         return {result.verdict.colour for result in self.results}
+
+    @property
+    def left_out_names(self) -> tuple[str, ...]:
+        """The snippets that `--quick` left out."""
+        return self.left_out.snippets if self.left_out else ()
 
     @property
     def unsandboxed(self) -> str:

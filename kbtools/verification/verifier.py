@@ -102,11 +102,8 @@ class Verifier:
         """
         if verdict := verdict_without_run(task.expected):
             return Result(task, verdict)
-        if not self.options.rerun_remembered and (row := self.remembered(task)):
-            verdict = judge(task.article, task.snippet, task.expected, row.outcome)
-            # a red one is always run again: what is wrong may have been the machine
-            if verdict.colour == "green":
-                return self.written(Result(task, verdict, row.outcome, remembered=True), row)
+        if recalled := self.recalled(task):
+            return recalled
         run = self.run_of(task)
         answer = self.run(task, run, on_start)
         task, verdict = judged(task, answer)
@@ -179,6 +176,16 @@ class Verifier:
         """Seconds that a snippet may take."""
         return self.options.timeout or snippet.keys.timeout or self.config.run.timeout
 
+    def recalled(self, task: Task) -> Result | None:
+        """The green result of an earlier run on this machine; None if the task is to be run."""
+        if self.options.rerun_remembered or not (row := self.remembered(task)):
+            return None
+        verdict = judge(task.article, task.snippet, task.expected, row.outcome)
+        # a red one is always run again: what is wrong may have been the machine
+        if verdict.colour != "green":
+            return None
+        return self.written(Result(task, verdict, row.outcome, remembered=True), row)
+
     def remembered(self, task: Task) -> Row | None:
         """The row of an earlier run of the same code, helper and toolchain on this machine."""
         try:
@@ -237,7 +244,7 @@ def judged(task: Task, answer: RunAnswer) -> tuple[Task, Verdict]:
 
 def worth_preloading(config: Config, tasks: Iterable[Task]) -> tuple[str, ...]:
     """The modules of `run.preload` that are installed and that some snippet to be run asks for."""
-    runs = [task for task in tasks if task.expected.what in ("fails", "passes")]
+    runs = [task for task in tasks if task.runs]
     text = "\n".join(task.snippet.source for task in runs)
     packages = runs[0].toolchain.packages if runs else {}
     return tuple(
