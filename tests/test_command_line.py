@@ -79,7 +79,7 @@ def test_a_command_imports_only_its_own_module() -> None:
     assert not modules & {"msgspec", "rich", "yaml", "kbtools.config", "kbtools.matching"}
 
 
-READING = ("explain", "list", "matrix", "link", "env", "diagnose", "verify")
+READING = ("explain", "search", "list", "matrix", "link", "env", "diagnose", "verify")
 """Serve the knowledge base that came with kbtools where there is none around them."""
 ANYWHERE = ("init", "rules", "run", "mcp", "answer", *READING)
 """Need no knowledge base around them."""
@@ -104,6 +104,7 @@ def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
     "words",
     [
         ["explain", "kb2"],
+        ["search", "--json", "memory"],
         ["list", "--json"],
         ["matrix", "--json"],
         ["link", "KB0002", "--format", "threads"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
-from bases import KBTOOLS
+from bases import KBTOOLS, Base, fence
 from click.testing import Result
 from commands import output_of, run_command
 from examples import lay_out, record_failure
@@ -202,6 +203,51 @@ def test_explain(word: str, tmp_path: Path) -> None:
         "| r1 (repro) | reproduced | Python 3.11.7, triton 2.3.0, no GPU used | 2026-01-31 |"
         in text
     )
+
+
+@pytest.fixture
+def empty(new_base: Callable[..., Base]) -> Base:
+    """A knowledge base with no article yet."""
+    return new_base()
+
+
+def fix_of(base: Base, *fences: str) -> Result:
+    """What `explain --fix` prints of an article whose fixes, in its section *Fix*, are these."""
+    file = base.article(
+        fence("python repro id=r1", "x = 1\ny = 2\nraise ValueError('the failure')")
+    )
+    text = file.read_text("utf-8").replace("## Fix\n", "## Fix\n\n" + "\n".join(fences))
+    file.write_text(text, "utf-8")
+    return run_command(base.root, "explain", "--fix", "kb1")
+
+
+def test_only_the_fix_is_a_command(empty: Base) -> None:
+    """A command is all that a pipe gets; what helps and how to read on are on standard error."""
+    result = fix_of(empty, fence("sh", "pip install -U it"), fence("python fix", "x = 1"))
+    assert (result.exit_code, result.stdout) == (0, "pip install -U it\n")
+    assert result.stderr.startswith("Do it right.\n")
+    assert result.stderr.endswith("for the shell; all of it: kbtools explain KB0001\n")
+
+
+def test_only_the_fix_is_a_difference(empty: Base) -> None:
+    """A fix that is like its repro is shown as the lines that change."""
+    result = fix_of(empty, fence("python fix id=f1", "x = 1\ny = 2\nprint(x)"))
+    assert result.stdout == " y = 2\n-raise ValueError('the failure')\n+print(x)\n"
+    assert "- is in KB0001/r1, which fails; + in KB0001/f1; all of it" in result.stderr
+
+
+def test_only_the_fix_is_a_program(empty: Base) -> None:
+    """A fix that has nothing of its repro is shown whole."""
+    result = fix_of(empty, fence("python fix id=f1", "pass"))
+    assert result.stdout == "pass\n"
+    assert "the program KB0001/f1; all of it" in result.stderr
+
+
+def test_only_the_fix_of_none(empty: Base) -> None:
+    """Where no snippet is a fix, standard output is empty and the exit code is 3."""
+    result = fix_of(empty)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "no snippet shows the fix; all of it: kbtools explain KB0001" in result.stderr
 
 
 @pytest.mark.parametrize("word", ["kb0001", "KB1", "kb01"])

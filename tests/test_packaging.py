@@ -137,6 +137,8 @@ def test_the_extract_has_the_same_verdicts(tmp_path: Path) -> None:
 COMMANDS = (
     ("list",),
     ("explain", "kb2"),
+    ("explain", "KB0002", "--fix"),
+    ("search", "显存"),
     ("link", "KB0002", "--format", "threads"),
     ("matrix",),
     ("env",),

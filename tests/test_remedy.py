@@ -6,8 +6,9 @@ import pytest
 from bases import Base, fence
 
 from kbtools import config
+from kbtools.articles.remedy import COMPARABLE, Remedy
 from kbtools.checks.base import load_base, readable_articles
-from kbtools.site.pages.remedy import COMPARABLE, Remedy, remedy
+from kbtools.site.pages.remedy import first_card
 
 HEADING, SECTION = "## Does not help\n", "does-not-help"
 """A section that test articles do not have yet, and its id."""
@@ -24,7 +25,7 @@ def remedy_of(base: Base, *blocks: str) -> Remedy:
     articles, problems = readable_articles(loaded)
     assert not problems
     [article] = articles
-    return remedy(loaded.page_of(article), article.snippets)
+    return first_card(loaded.page_of(article), article.snippets)
 
 
 def test_a_command(base: Base) -> None:

@@ -154,33 +154,6 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     refuse_broken(base.problems)
 
 
-@click.command(short_help="Show an article with its computed state.")
-@click.argument("article")
-@click.pass_context
-def explain(ctx: click.Context, article: str) -> None:
-    """Show the article ARTICLE, an id or a path, with its computed state."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    from kbtools.articles.parsing import ArticleError
-    from kbtools.checks.base import load_base
-    from kbtools.evidence.markdown import article_markdown
-    from kbtools.evidence.state import observations
-
-    base = load_base(config_to_read(ctx))
-    path = selected_path(base, article)
-    refuse_broken([problem for problem in base.problems if problem.place.path == path])
-    identifier = next(page.matter.get("id") for page in base.pages if page.path == path)
-    original = next((a for a in base.articles if a.id == identifier), None)
-    if original is None:  # `path` is a translation
-        raise ArticleError(f"{path}: its original cannot be read; see: kbtools check")
-    text = article_markdown(original, observations(original, base.config), base.config)
-    if sys.stdout.isatty():
-        Console().print(Markdown(text))
-    else:
-        click.echo(text)
-
-
 @click.command("matrix", short_help="Show on which toolchains each failure was seen.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--markdown", is_flag=True, help="Print a table in Markdown. [default]")

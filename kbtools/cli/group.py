@@ -27,7 +27,8 @@ SECTIONS = {
     "Find the article for a failure": {
         "diagnose": "kbtools.cli.diagnose.diagnose",
         "run": "kbtools.cli.run.run",
-        "explain": "kbtools.cli.articles.explain",
+        "search": "kbtools.cli.search.search",
+        "explain": "kbtools.cli.explain.explain",
         "score": "kbtools.cli.diagnose.score",
     },
     "Write articles": {

@@ -5,6 +5,7 @@ Needs the extra `mcp` (`pip install 'kbtools[mcp]'`). Everything is answered fro
 
 from __future__ import annotations
 
+from functools import cache, partial
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,8 @@ from kbtools.config import KbtoolsError
 from kbtools.evidence.markdown import article_markdown
 from kbtools.evidence.state import observations
 from kbtools.matching import Index, IndexEntry
+from kbtools.matching.search import Document, documents_of_base, documents_of_index
+from kbtools.matching.search import search as search_documents
 
 SEARCH_LIMIT = 10
 """Articles in the answer to a search."""
@@ -47,6 +50,7 @@ def server(start: Path, source: Path | str | None) -> MCPServer[None]:
     """
     index = matching.load(start, source)
     matcher = matching.Matcher(index)
+    documents = cache(partial(_documents, index, source, start))  # read when first asked for
     mcp_server = MCPServer[None](
         index.name,
         version=__version__,
@@ -74,36 +78,27 @@ def server(start: Path, source: Path | str | None) -> MCPServer[None]:
         return _summary(entry, index) if source else _article(entry, start)
 
     def search(words: str) -> str:
-        """Find articles by words of their titles, fixes, error texts and components.
+        """Find articles by words of their titles, fixes, error texts, components and symptoms.
 
         The answer is JSON: a list, best first, of `id`, `title`, `what_helps` and `read_on`.
         """
-        return msgspec.json.encode(search_index(index, words)).decode()
+        hits = (
+            SearchHit(hit.id, hit.title, hit.summary, index.address(hit.id))
+            for hit in search_documents(documents(), words)[:SEARCH_LIMIT]
+        )
+        return msgspec.json.encode(tuple(hits)).decode()
 
     for tool in (diagnose, explain, search):
         mcp_server.add_tool(tool, annotations=READ_ONLY, structured_output=False)
     return mcp_server
 
 
-def search_index(index: Index, words: str) -> tuple[SearchHit, ...]:
-    """The articles that have most of these words; among equals, those with most in the title."""
-    terms = {*words.casefold().split()}
-    ranked = sorted(
-        ((rank, entry) for entry in index.articles if (rank := _rank(entry, terms)) > (0, 0)),
-        key=lambda pair: (-pair[0][0], -pair[0][1], pair[1].id),
-    )
-    return tuple(
-        SearchHit(entry.id, entry.title, entry.summary, index.address(entry.id))
-        for _, entry in ranked[:SEARCH_LIMIT]
-    )
-
-
-def _rank(entry: IndexEntry, terms: set[str]) -> tuple[int, int]:
-    """How many of the terms are in the article's texts, and how many in its title."""
-    title = f"{entry.id} {entry.title}".casefold()
-    literals = (signature.literal for signature in entry.signatures)
-    text = " ".join((title, entry.summary, *entry.components, *literals)).casefold()
-    return sum(term in text for term in terms), sum(term in title for term in terms)
+def _documents(index: Index, source: Path | str | None, start: Path) -> tuple[Document, ...]:
+    """What is searched: the knowledge base in all its languages, or the published index."""
+    if source:
+        return tuple(documents_of_index(index.articles))
+    base = load_base(matching.settings_of(start))
+    return tuple(documents_of_base(base.articles, base.pages))
 
 
 def _entry(identifier: str, index: Index) -> IndexEntry:

@@ -14,7 +14,7 @@ from kbtools.evidence.board import Cell
 from kbtools.site.model import ArticleView, download_path, issue_path
 from kbtools.site.pages import marks, prose
 from kbtools.site.pages.frame import Frame
-from kbtools.site.pages.remedy import remedy
+from kbtools.site.pages.remedy import first_card
 from kbtools.site.pages.strip import names_of, strip
 from kbtools.site.rendering import LONG, cut
 from kbtools.toolchains.model import MACHINE
@@ -113,7 +113,7 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         text=text,
         behind=text is not view.original and is_outdated(text.page, view.original.page),
         word=view.state.word,
-        remedy=remedy(view.original.page, view.article.snippets),
+        remedy=first_card(view.original.page, view.article.snippets),
         claim=claim(frame, view),
         strip=strip(frame, view, cells),
         strip_names=", ".join(names_of(view)),
