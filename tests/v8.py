@@ -15,6 +15,7 @@ import msgspec
 from py_mini_racer import MiniRacer
 
 from kbtools.matching import Index
+from kbtools.site.data import shelves
 
 ASSETS = Path(__file__).parent.parent / "kbtools" / "site" / "assets" / "matching"
 
@@ -33,12 +34,22 @@ def modules(name: str) -> Iterator[str]:
 def scripts() -> str:
     """The modules as one script: each keeps what is its own, and shares what it exports."""
     pieces = []
-    for name in dict.fromkeys(modules("matcher.js")):
+    for name in dict.fromkeys([*modules("matcher.js"), *modules("shelves.js")]):
         text = IMPORT.sub("", (ASSETS / name).read_text("utf-8"))
         shared = ", ".join(EXPORT.findall(text))
         text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
         pieces.append(f"const {{ {shared} }} = (() => {{\n{text}\nreturn {{ {shared} }};\n}})();")
     return "\n".join(pieces)
+
+
+DIAGNOSE = """
+function diagnosed({ head, shelves, whole }, text) { // as matching/recognise.js does
+  const needed = new Shelves(head).needed(text);
+  const index = indexOf(head, needed.shelves.map((number) => shelves[number]));
+  const answer = KBMatch.load(index).diagnose(text);
+  return answer.matches.length || !needed.isCut ? answer : KBMatch.load(whole).diagnose(text);
+}
+"""
 
 
 @cache
@@ -51,7 +62,7 @@ def engine() -> tuple[MiniRacer, ThreadPoolExecutor]:
     """
     thread = ThreadPoolExecutor(1)
     racer = thread.submit(MiniRacer).result()
-    thread.submit(racer.eval, f"{scripts()}\nconst matchers = []; let log = ''; 0").result()
+    thread.submit(racer.eval, f"{scripts()}\nconst sites = []; {DIAGNOSE} let log = ''; 0").result()
     return racer, thread
 
 
@@ -66,12 +77,22 @@ def evaluate(code: str, seconds: float = 60) -> Any:
 
 
 class Browser:
-    """A matcher as the page has it, with the index as the site publishes it."""
+    """A matcher as the page has it, with the signatures as the site publishes them."""
 
     def __init__(self, index: Index) -> None:
-        published = json.dumps(msgspec.json.encode(index).decode())
-        number = evaluate(f"matchers.push(KBMatch.load(JSON.parse({published}))) - 1")
-        self._diagnose = f"JSON.stringify(matchers[{number}].diagnose(log))"
+        files = {path: content.decode() for path, content in shelves.files(index)}
+        head = files.pop(f"{shelves.FOLDER}/head.json")
+        contents = f"[{', '.join(files.values())}]"
+        whole = msgspec.json.encode(index).decode()
+        site = f"{{ head: {head}, shelves: {contents}, whole: {whole} }}"
+        self._site = f"sites[{evaluate(f'sites.push({site}) - 1')}]"
+        self._diagnose = f"JSON.stringify(diagnosed({self._site}, log))"
+
+    def shelves(self, text: str) -> list[int]:
+        """The shelves that the page fetches for a log."""
+        evaluate(f"log = {json.dumps(text)}; 0")
+        numbers = f"new Shelves({self._site}.head).needed(log).shelves"
+        return list(json.loads(evaluate(f"JSON.stringify({numbers})")))
 
     def diagnose(self, text: str) -> Any:
         """The page's answer to a log, as JSON has it."""

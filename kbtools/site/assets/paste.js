@@ -29,11 +29,11 @@ export function mount(form) {
     if (!text.trim()) return;
     show("kb-dim", words.working);
     try {
-      const { articles, diagnose } = await matcher();
-      const { matches, versions } = await diagnose(text);
+      const { count, diagnose } = await matcher();
+      const { matches, versions, articles } = await diagnose(text);
       if (area.value !== value) return;
       if (!matches.length) {
-        show("kb-none", fill(words.none, { n: articles.length }));
+        show("kb-none", fill(words.none, { n: count }));
         return;
       }
       const claims = Object.fromEntries(articles.map((article) => [article.id, article.affected || []]));

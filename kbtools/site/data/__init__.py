@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kbtools.site.data import api, badges, feeds, osv, texts
+from kbtools.site.data import api, badges, feeds, osv, shelves, texts
 from kbtools.site.model import SiteModel
 
 
 def files(model: SiteModel, pages: Iterable[str] = ()) -> Iterator[tuple[str, bytes]]:
     """Every finished file, by its path in the site; `pages` are the paths of those in the tree."""
     yield from api.files(model)
+    yield from shelves.files(api.signatures(model))
     for view in model.views:
         record = osv.record(model, view)
         if record:

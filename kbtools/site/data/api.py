@@ -186,8 +186,7 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
         yield document_path(view), encoded(document(model, view, names))
     yield f"{FOLDER}/toolchains.json", encoded(toolchains(model))
     yield f"{FOLDER}/issues.json", encoded(issues(model))
-    matters = [view.article.matter for view in model.views]
-    yield f"{FOLDER}/signatures.json", encoded(matching.index_of(matters, model.config))
+    yield f"{FOLDER}/signatures.json", encoded(signatures(model))
     changed = tuple(changes(view) for view in model.views)
     newest = sorted(
         (c for of_article in changed for c in of_article),
@@ -196,6 +195,11 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     yield f"{FOLDER}/changes.json", encoded(Changes(1, tuple(newest)))
     for kind, form in KINDS.items():
         yield f"{FOLDER}/schemas/{kind}.json", encoded(schema(form))
+
+
+def signatures(model: SiteModel) -> matching.Index:
+    """What a matcher needs, of all articles."""
+    return matching.index_of([view.article.matter for view in model.views], model.config)
 
 
 def encoded(value: Any) -> bytes:

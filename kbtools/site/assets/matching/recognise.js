@@ -1,6 +1,7 @@
 // The matcher, loaded when it is needed, in a worker: a log that takes long stops nothing else.
 
 import { ROOT } from "../dom.js";
+import { indexOf } from "./shelves.js";
 
 /** Seconds that a text may take; then its worker is ended, and the next text gets a new worker. */
 const SECONDS = 5;
@@ -9,34 +10,50 @@ const LINE = 12;
 /** Articles that are offered for an error line. */
 const MOST = 3;
 
-let fetching = null;
+const fetched = new Map();
 let worker = null;
 
 /** Why there is no answer: `TOO_LONG` stands for a text that took too long. */
 export const TOO_LONG = "TooLong";
 
-/** The articles of the index, and `diagnose`, which answers as `kbtools diagnose --json` does. */
+/** How many articles there are, and `diagnose`. */
 export async function matcher() {
-  fetching = fetching || fetchIndex();
-  fetching.catch(() => { fetching = null; });
-  const index = await fetching;
-  return { articles: index.articles, diagnose: (text) => diagnose(index, text) };
+  const head = await fetchOnce("paste/signatures/head.json");
+  return { count: head.count, diagnose: (text) => diagnose(head, text) };
 }
 
-async function fetchIndex() {
-  const answer = await fetch(new URL("api/v1/signatures.json", ROOT));
-  if (!answer.ok) throw new Error(`signatures: ${answer.status}`);
-  return answer.json();
+/** A file of the site, fetched once; if that failed, the next call tries it again. */
+function fetchOnce(path) {
+  if (!fetched.has(path)) {
+    const content = fetch(new URL(path, ROOT)).then((answer) => {
+      if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+      return answer.json();
+    });
+    fetched.set(path, content);
+    content.catch(() => fetched.delete(path));
+  }
+  return fetched.get(path);
 }
 
-async function diagnose(index, text) {
-  worker = worker || start(index);
+/** The answer of `kbtools diagnose --json`, and the `articles` that it was chosen from. */
+async function diagnose(head, text) {
+  const { shelves, isCut } = await ask(head, { text });
+  const index = indexOf(head, await Promise.all(
+    shelves.map((number) => fetchOnce(`paste/signatures/${number}.json`))));
+  const answer = { ...await ask(head, { text, index }), articles: index.articles };
+  if (answer.matches.length || !isCut) return answer;
+  const whole = await fetchOnce("api/v1/signatures.json");
+  return { ...await ask(head, { text, index: whole }), articles: whole.articles };
+}
+
+async function ask(head, question) {
+  worker = worker || start(head);
   const current = worker;
   await current.ready; // loading is not counted: it may be the network that is slow
-  return current.ask(text);
+  return current.ask(question);
 }
 
-function start(index) {
+function start(head) {
   const thread = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
   const waiting = new Map();
   const end = (error) => {
@@ -66,13 +83,13 @@ function start(index) {
   let last = 0;
   const current = {
     ready: replyTo(0, 0),
-    ask: (text) => {
+    ask: (question) => {
       const answer = replyTo(++last, SECONDS);
-      thread.postMessage({ number: last, text });
+      thread.postMessage({ number: last, ...question });
       return answer;
     },
   };
-  thread.postMessage({ number: 0, index });
+  thread.postMessage({ number: 0, head });
   return current;
 }
 
@@ -80,8 +97,8 @@ function start(index) {
 export async function recognise(text) {
   if (text.length < LINE) return [];
   try {
-    const { diagnose: ask } = await matcher();
-    return (await ask(text)).matches.slice(0, MOST);
+    const { diagnose: answer } = await matcher();
+    return (await answer(text)).matches.slice(0, MOST);
   } catch {
     return []; // the index of words answers alone
   }

@@ -7,6 +7,17 @@ const DOTS = "...\n";
 
 /** The number of a literal, and the place in a text where a line ends with its beginning. */
 export function* truncated(text, literals, rules) {
+  for (const { message, start } of cutMessages(text, rules))
+    for (const [number, literal] of literals.entries()) {
+      const place = message.lastIndexOf(literal.slice(0, rules.summary_least));
+      const rest = message.length - place;
+      if (place >= 0 && rest < literal.length && literal.startsWith(message.slice(place)))
+        yield [number, start + place];
+    }
+}
+
+/** The messages that pytest's summary cut, and where each begins in a text. */
+export function* cutMessages(text, rules) {
   const pattern = expression(rules.summary);
   const pieces = (text.endsWith("\n") ? text : `${text}\n`).split(DOTS).slice(0, -1);
   let offset = 0;
@@ -20,12 +31,6 @@ export function* truncated(text, literals, rules) {
     const summary = end - start < rules.summary_characters ? pattern.exec(line) : null;
     if (!summary) continue;
     const message = summary[1];
-    const messageStart = line.length - DOTS.length + 1 - message.length;
-    for (const [number, literal] of literals.entries()) {
-      const place = message.lastIndexOf(literal.slice(0, rules.summary_least));
-      const rest = message.length - place;
-      if (place >= 0 && rest < literal.length && literal.startsWith(message.slice(place)))
-        yield [number, start + messageStart + place];
-    }
+    yield { message, start: start + line.length - DOTS.length + 1 - message.length };
   }
 }

@@ -1,15 +1,18 @@
 // The matcher, away from the page: a log that takes it long stops this worker, not the reader's tab.
-// Made with `new Worker(url, { type: "module" })`. It is sent `{ number, index }` once, then
-// `{ number, text }` for each log. It replies `{ number, answer }`, or `{ number, failure }` with the
-// reason; the answer to an index is true.
+// Made with `new Worker(url, { type: "module" })`. It is sent `{ number, head }` once. Then it is sent
+// `{ number, text }` for each log and replies which shelves that needs, and `{ number, text, index }`
+// with the articles of those shelves and replies with the diagnosis. A reply is `{ number, answer }`,
+// or `{ number, failure }` with the reason; the answer to a head is true.
 
 import { KBMatch } from "./matcher.js";
+import { Shelves } from "./shelves.js";
 
-let matcher = null;
+let shelves = null;
 
-function answerTo({ index, text }) {
-  if (!index) return matcher.diagnose(text);
-  matcher = KBMatch.load(index);
+function answerTo({ head, text, index }) {
+  if (index) return KBMatch.load(index).diagnose(text);
+  if (!head) return shelves.needed(text);
+  shelves = new Shelves(head);
   return true;
 }
 
