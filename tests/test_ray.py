@@ -314,5 +314,5 @@ def test_no_such_engine(base: Base) -> None:
 def test_ray_is_not_installed(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Ray the message says how to get it."""
     monkeypatch.setattr(ray_engine, "find_spec", lambda _: None)
-    with pytest.raises(ray_engine.RayMissingError, match=r"pip install 'kbtools\[ray\]'"):
+    with pytest.raises(ray_engine.RayMissingError, match=r"next: pip install .*\[ray\]'"):
         ray_engine.ray_pool(config.find(base.root), "ray")

@@ -24,7 +24,7 @@ PYTHON_FILES = sorted(
 )
 
 LAYERS = (
-    {"config", "outcome", "files", "repro"},
+    {"config", "outcome", "files", "installation", "repro"},
     {"articles", "packaged", "running"},
     {"toolchains"},
     {"evidence"},

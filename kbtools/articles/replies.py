@@ -43,7 +43,7 @@ def reply(
     note = f" ({reason})" if reason else ""
     where = "on that page" if base.url else f"in {base.name}"
     receipt = f"The failure and the fix {where} are executed, with dated evidence."
-    if command := command_for_strangers(article, base):
+    if command := command_for_strangers(article.id, base):
         receipt += f" To run them on your machine: `{command}`."
     paragraphs = [
         f"This looks like {links.markdown(article, base.url)}{note}.",
@@ -60,12 +60,13 @@ def reply(
     return "\n\n".join(paragraphs) + "\n"
 
 
-def command_for_strangers(article: links.Titled, base: Publisher) -> str:
-    """The command that runs an article's snippets where nothing is installed but uv.
+def command_for_strangers(name: str, base: Publisher) -> str:
+    """The command that runs an article or a snippet where nothing is installed but uv.
 
-    Empty if `base`, the knowledge base, does not say what installs it.
+    `name` is as in `KB0002` or `KB0002/r1`. Empty if `base`, the knowledge base, does not say what
+    installs it.
     """
     if not base.install:
         return ""
     source = "" if base.install == "kbtools" else f"--from {shlex.quote(base.install)} "
-    return f'uvx {source}kbtools verify {article.id} --toolchain "$(command -v python)"'
+    return f'uvx {source}kbtools verify {name} --toolchain "$(command -v python)"'

@@ -16,9 +16,5 @@ class UnknownSnippetError(KbtoolsError):
     """An argument names a snippet that its article does not have."""
 
 
-class MissingExtraError(KbtoolsError):
-    """A command needs packages that come with an extra of kbtools."""
-
-
 class ReportError(KbtoolsError):
     """A report could not be written."""

@@ -81,6 +81,15 @@ class Group(LazyGroup):
             # the reader of the pipe went away; the interpreter must not flush into it at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + signal.SIGPIPE)
+        except ModuleNotFoundError as error:
+            from kbtools import installation
+
+            extra = installation.extra_with(error.name or "")
+            if extra is None:
+                raise
+            need = f"this needs {error.name}, which the extra `{extra}` brings"
+            click.echo(f"kbtools: {need}; next: {installation.command_for(extra)}", err=True)
+            sys.exit(2)
         except Exception as error:
             from kbtools.config import KbtoolsError
 

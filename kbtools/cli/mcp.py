@@ -15,15 +15,8 @@ from kbtools.cli.group import INDEX
 def mcp(ctx: click.Context, index: Path | str | None) -> None:
     """Serve `diagnose`, `explain` and `search` to coding agents, over MCP on standard input/output.
 
-    It needs an extra: pip install 'kbtools[mcp]'. Nothing leaves this machine.
+    It needs the extra `mcp` of kbtools. Nothing leaves this machine.
     """
-    try:
-        from kbtools.integrations import mcp_server
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "mcp":
-            raise
-        from kbtools.cli.errors import MissingExtraError
+    from kbtools.integrations import mcp_server
 
-        message = "`kbtools mcp` needs the MCP SDK: pip install 'kbtools[mcp]'"
-        raise MissingExtraError(message) from error
     mcp_server.server(Path(ctx.obj), index).run()

@@ -165,7 +165,7 @@ def replies(article: Article, changes: Iterable[VerdictChange], config: Config) 
     link = links.markdown(article.matter, config.knowledge_base.url)
     for reference in dict.fromkeys(thread.reference for thread in threads):
         comment = [f"News of {link}, which is about this thread:", "", *lines, ""]
-        command = command_for_strangers(article.matter, config.knowledge_base)
+        command = command_for_strangers(article.id, config.knowledge_base)
         trial = f" To try it on your machine: `{command}`." if command else ""
         comment.append(f"Each line was executed, with dated evidence.{trial}")
         address = links.upstream_url(reference)

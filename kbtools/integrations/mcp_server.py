@@ -1,6 +1,6 @@
 """The knowledge base for coding agents: the tools `diagnose`, `explain` and `search`, over MCP.
 
-Needs the extra `mcp` (`pip install 'kbtools[mcp]'`). Everything is answered from this machine.
+Needs the extra `mcp`. Everything is answered from this machine.
 """
 
 from __future__ import annotations

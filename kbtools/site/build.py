@@ -21,13 +21,13 @@ from filelock import FileLock, Timeout
 from kbtools.articles import links
 from kbtools.checks.model import Base
 from kbtools.config import Config, KbtoolsError
+from kbtools.installation import command_for
 from kbtools.site import data, reference, theming
 from kbtools.site.generate import tree, write
 from kbtools.site.model import SiteModel, build_model
 
 URL = "KBTOOLS_SITE_URL"
 """Variable by which `mkdocs.yml` learns the address of the site."""
-HINT = "install what builds the site: pip install 'kbtools[site]'"
 
 
 class SiteBuildError(KbtoolsError):
@@ -153,7 +153,8 @@ def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Pa
     )
     output = run.stdout + run.stderr
     if run.returncode:
-        hint = f"\n{HINT}" if f"No module named {builder}" in output else ""
+        is_missing = f"No module named {builder}" in output
+        hint = f"\ninstall what builds the site: {command_for('site')}" if is_missing else ""
         raise SiteBuildError(f"{builder} build failed:\n{_complaints(output)}{hint}")
     if not config.knowledge_base.url:  # without an address MkDocs writes an empty sitemap
         for name in ("sitemap.xml", "sitemap.xml.gz"):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from kbtools.installation import command_for
 from kbtools.site import search_packing
 from kbtools.site.search_bundle import (
     BundleEntry,
@@ -27,7 +28,6 @@ SETTINGS = (
     *("--include-characters", "_#'.:-"),
     *("--exclude-selectors", ".headerlink"),
 )
-HINT = "install what makes the search index: pip install 'kbtools[site]'"
 
 
 class Fragment(msgspec.Struct, frozen=True):
@@ -56,7 +56,9 @@ def index(site: Path, addresses: Iterable[str] = ()) -> dict[str, int]:
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         if run.returncode:
             output = (run.stdout + run.stderr).strip()
-            hint = f"\n{HINT}" if re.search("No module named|Could not find any", output) else ""
+            is_missing = re.search("No module named|Could not find any", output)
+            step = f"\ninstall what makes the search index: {command_for('site')}"
+            hint = step if is_missing else ""
             raise SearchIndexError(f"pagefind failed:\n{output}{hint}")
         search_packing.pack(fresh)
         counts = check(fresh, addresses)

@@ -9,6 +9,7 @@ from kbtools.articles import links, replies
 from kbtools.articles.links import slug
 from kbtools.articles.model import Snippet
 from kbtools.articles.parsing import Fence, Heading, Page
+from kbtools.articles.replies import command_for_strangers
 from kbtools.articles.translations import is_outdated
 from kbtools.evidence.board import Cell
 from kbtools.site.model import ArticleView, download_path, issue_path
@@ -169,6 +170,8 @@ def bar(frame: Frame, view: ArticleView, snippet: Snippet) -> str:
         snippet=snippet,
         marks=marks.counted(frame, view.observations_of(snippet.id)),
         needs=needs(frame, snippet),
+        command=command_for_strangers(snippet.name, frame.model.config.knowledge_base)
+        or f"kbtools verify {snippet.name}",
         download=frame.to(download_path(snippet)),
         logs=frame.in_language(f"{view.id}/logs/#{snippet.id}"),
     )

@@ -15,6 +15,7 @@ import secrets
 from importlib.util import find_spec
 
 from kbtools.config import Config, KbtoolsError
+from kbtools.installation import command_for
 from kbtools.verification.machines import MachinePool
 
 LOOPBACK = ("127.0.0.1:", "localhost:")
@@ -43,7 +44,7 @@ def ray_pool(config: Config, on: str) -> MachinePool:
     if scheme != "ray" or (colon and not address):
         raise UnknownEngineError(f"--on {on}: unknown engine; it is ray or ray://ADDRESS")
     if find_spec("ray") is None:
-        raise RayMissingError("--on ray: Ray is not installed; next: pip install 'kbtools[ray]'")
+        raise RayMissingError(f"--on ray: Ray is not installed; next: {command_for('ray')}")
     # Ray reads these when it is imported
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if not address or address.startswith(LOOPBACK):
