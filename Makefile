@@ -1,9 +1,12 @@
 # Two commands do everything on a fresh machine: `make kb` and `make test`.
-# ALL=yes (every snippet, not only what proves each article), VENV, PYTHON, TORCH=no (no torch: what needs it is skipped) and URL (of the site) may be given.
+# May be given: ALL=yes (every snippet, not only what proves each article), VENV, PYTHON, URL (of the site),
+# TORCH=cpu|cuda|no (without it: with CUDA where there is an NVIDIA driver; no: what needs torch is skipped).
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 EXTRAS := $(if $(filter no,$(TORCH)),site,run,site)
+# uv is a dependency of kbtools and faster than pip; fleet/install.py has it look where pip looks
+INSTALL := PYTHONPATH=. $(BIN)/python fleet/install.py --torch $(if $(filter cpu cuda,$(TORCH)),$(TORCH),auto)
 # run by a toolchain's own interpreter: see [tool.mypy] in pyproject.toml
 ALONE := zygote keeper child sandbox filesystem_view
 export PATH := $(abspath $(BIN)):$(PATH)
@@ -46,20 +49,21 @@ serve: $(VENV)/.kb ## the pages while you write them, on http://127.0.0.1:8000
 
 setup: $(VENV)/.test ## all that `make kb` and `make test` need, in .venv
 
-$(BIN)/python:
+$(BIN)/uv:
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet uv msgspec
 
-$(VENV)/.kb: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[$(subst $() ,,$(EXTRAS))]'
+$(VENV)/.kb: $(BIN)/uv pyproject.toml
+	$(INSTALL) --editable '.[$(subst $() ,,$(EXTRAS))]'
 	touch $@
 
-$(VENV)/.quick: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[quick]'
+$(VENV)/.quick: $(BIN)/uv pyproject.toml
+	$(INSTALL) --editable '.[quick]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.kb $(VENV)/.quick
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
-	$(BIN)/python -m pip install --quiet --no-deps osv==0.0.22 # only for the schema that it brings
+	$(INSTALL) --editable '.[test]'
+	$(INSTALL) --no-deps osv==0.0.22 # only for the schema that it brings
 	touch $@
 
 clean: ## remove what was built, the environment too
