@@ -54,6 +54,26 @@ class ArticleForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     """Known components; empty: any."""
 
 
+class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Table `[run.store]`: what every snippet would make anew, and a program makes once for all.
+
+    docs/running.md says what such a program may leave, and who sees it.
+    """
+
+    program: Annotated[str, Meta(pattern=r"^[^/].*\.py$")]
+    """Path of a Python file, from the folder of the knowledge base; trusted as kbtools is."""
+    when: str
+    """Regular expression that finds the snippets that use what the program leaves."""
+    at_least: Annotated[int, Meta(ge=1)] = 8
+    """How many of these snippets have to be asked for before an empty store is filled."""
+    timeout: float = 600.0
+    """Seconds of wall time that the program may take."""
+    needs: tuple[str, ...] = ()
+    """Programs on the PATH without which the store is not used."""
+    environment: dict[str, str] = {}
+    """Variables of the program, and of every snippet that finds the store."""
+
+
 class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Table `[run]`: limits of one snippet and what a zygote imports for all of them."""
 
@@ -77,6 +97,7 @@ class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     `module:function` also calls a function, whose result the module keeps: it must run no
     operation and start no thread.
     """
+    store: StoreSettings | None = None
     environment: tuple[str, ...] = ()
     """Names of environment variables that snippets see, in addition to the built-in ones."""
     readable: tuple[str, ...] = ()
@@ -158,6 +179,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     def memory(self) -> Path:
         """Folder of the rows of runs on this machine; they save runs and are never committed."""
         return self.root / ".kbtools" / "memory"
+
+    @property
+    def stores(self) -> Path:
+        """Folder of what `[run.store]` makes, one folder for each toolchain; never committed."""
+        return self.root / ".kbtools" / "stores"
 
     @property
     def id_pattern(self) -> re.Pattern[str]:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bases import Base
+from bases import Base, fence
 from chromium import chromium, our_site, reader
+from warm import WARM, warm_base
 
 __all__ = ["base", "chromium", "new_base", "our_site", "reader"]
 
@@ -40,7 +41,8 @@ SLOW = frozenset(
             "reports",
             "run_command",
         ),
-        *("sandbox", "several_toolchains", "sharding", "verify", "workflows"),
+        *("sandbox", "several_toolchains", "sharding", "store_attacks", "store_filling", "verify"),
+        "workflows",
     )
 )
 """Files whose tests take more than six seconds together, or need torch, Ray or a browser."""
@@ -72,6 +74,18 @@ def new_base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
     yield make
     for folder in temporary:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def filled(new_base: Callable[..., Base]) -> Base:
+    """A knowledge base with one snippet, and a full store."""
+    base = warm_base(new_base)
+    base.article(fence("python control id=c1", WARM))
+    done = base.verify()
+    assert done.verdicts == {"KB0001/c1": "holds"}, (done.out, done.err)
+    if "sight (" in done.json["unsandboxed"]:
+        pytest.skip(done.json["unsandboxed"])
+    return base
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from kbtools.running.model import Run
 from kbtools.running.outcomes import outcome_of, targets_of
 from kbtools.running.output import Redaction, head_and_tail
 from kbtools.running.protocol import Limits, Report, Request, SandboxParts
+from kbtools.running.store_keeper import StoreKeeper
+from kbtools.running.toolchain_store import OpenStore, StoreError, StoreOrder
 from kbtools.running.zygote_process import ZygoteFailed, ZygoteProcess
 
 FOLDER = Path(__file__).parent
@@ -38,6 +40,10 @@ class PreloadWarning(UserWarning):
     """A module of `run.preload` could not be imported: each snippet imports it again, slowly."""
 
 
+class StoreWarning(UserWarning):
+    """The store of a toolchain cannot be filled or used: every snippet makes its files anew."""
+
+
 class Executor:
     """Runs snippets on one toolchain, any number at a time; safe to use from several threads.
 
@@ -50,6 +56,7 @@ class Executor:
     running: the table `[run]`: limits, variables, readable folders.
     preload: modules that the zygote imports once, as in `torch` or `module:function`.
     sandbox: what to do where the kernel refuses a part of it.
+    store: what is made once for all snippets. Without the sandbox it is neither filled nor used.
     """
 
     def __init__(
@@ -59,11 +66,14 @@ class Executor:
         *,
         preload: Sequence[str] = (),
         sandbox: Sandbox = "where allowed",
+        store: StoreOrder | None = None,
     ) -> None:
         self.python = python
         self.running = running
         self.preload = tuple(preload)
         self.sandbox = sandbox
+        self._store_order = store if sandbox != "none" else None
+        self._store_keeper: StoreKeeper | None = None
         self._numbers = itertools.count(1)
         self._zygotes: dict[tuple[str, ...], ZygoteProcess] = {}
         """By the modules that they import first."""
@@ -88,6 +98,8 @@ class Executor:
         except OSError:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
+        if self._store_order:
+            self._store_keeper = StoreKeeper(self._store_order, self.python, self._base)
         return self
 
     def __exit__(
@@ -103,10 +115,14 @@ class Executor:
         with self._lock:
             self._closed = True
             zygotes = list(self._zygotes.values())
+        if self._store_keeper:
+            self._store_keeper.stop()
         for zygote in zygotes:
             zygote.ask_to_end()
         for zygote in zygotes:
             zygote.end()
+        if self._store_keeper:
+            self._store_keeper.close()
         self._sweeper.shutdown(cancel_futures=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -167,11 +183,29 @@ class Executor:
             return {"status": "lost", "message": f"no scratch folder: {error}"}
         try:
             zygote = self._zygote(run.isolation)
+            store = self._store() if zygote.ready()["store"] else None
+            if store:
+                store.link_into(scratch)
         except OSError:
             return {"status": "lost", "message": "the zygote died"}
-        return zygote.ask(self._request(run, number, scratch))
+        base = self._base | (self._store_variables if store else {})
+        return zygote.ask(self._request(run, number, scratch, base))
 
-    def _request(self, run: Run, number: int, scratch: Path) -> Request:
+    @property
+    def _store_variables(self) -> dict[str, str]:
+        """Variables of whatever finds the store."""
+        return self._store_order.settings.environment if self._store_order else {}
+
+    def _store(self) -> OpenStore | None:
+        """The toolchain's store; filled first if it is worth it, for which every run waits."""
+        try:
+            return self._store_keeper.open() if self._store_keeper else None
+        except StoreError as error:
+            if not self._closed:
+                warnings.warn(f"run.store: {error}", StoreWarning, stacklevel=2)
+            return None
+
+    def _request(self, run: Run, number: int, scratch: Path, base: dict[str, str]) -> Request:
         file, program = str(scratch / run.file_name), str(scratch / "program")
         is_python = run.language == "python"
         limits = self.running
@@ -188,7 +222,7 @@ class Executor:
             modules=str(self.path),
             output=str(scratch / "output"),
             shared_tmp=str(self.folder / "tmp"),
-            env=snippet_environment(self._base, run, scratch, self.path),
+            env=snippet_environment(base, run, scratch, self.path),
             timeout=run.timeout,
             limits=Limits(
                 memory=int(memory * GIB),
@@ -245,12 +279,13 @@ class Executor:
             ZygoteFailed: the toolchain's interpreter cannot be started.
         """
         preload = self.preload if isolation == "fork" else ()
+        store = self._store()
         with self._lock:
             if self._closed:
                 raise OSError("closed")
             zygote = self._zygotes.get(preload)
             if zygote is None or not zygote.is_alive:
-                zygote = self._zygotes[preload] = self._start(preload)
+                zygote = self._zygotes[preload] = self._start(preload, store)
         try:
             ready = zygote.ready()
         except ZygoteFailed:
@@ -267,7 +302,7 @@ class Executor:
         self._warn_of(zygote, ready["refused"])
         return zygote
 
-    def _start(self, preload: Sequence[str]) -> ZygoteProcess:
+    def _start(self, preload: Sequence[str], store: OpenStore | None) -> ZygoteProcess:
         environment = self._base | {
             # torch then asks NVML whether there is a GPU, and a fork can still use CUDA
             "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
@@ -275,7 +310,8 @@ class Executor:
             "TMPDIR": str(self.folder / "tmp"),
         }
         readable = self.running.readable
-        return ZygoteProcess(self.python, preload, self.folder, readable, environment)
+        shown = (str(store.folder), self._store_variables) if store else ("", {})
+        return ZygoteProcess(self.python, preload, self.folder, readable, environment, shown)
 
     def _warn_of(self, zygote: ZygoteProcess, refused: dict[str, str]) -> None:
         """Says once what a zygote could not import, and why."""

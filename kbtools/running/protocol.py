@@ -96,3 +96,5 @@ class Ready(TypedDict):
     sandbox: SandboxParts
     refused: dict[str, str]
     """Name in `run.preload` → why it could not be imported or called."""
+    store: bool
+    """Whether snippets find the toolchain's store, read-only."""

@@ -53,6 +53,8 @@ class Shared:
         self.view: filesystem_view.View | None = None
         self.why_no_view = ""
         self.allowed: SandboxParts = {}
+        self.store = False
+        """Whether the toolchain's store is shown."""
         # if there is no view, these are all that Landlock lets a snippet read, or write
         self.readable: list[str] = []
         self.devices: list[str] = []

@@ -32,14 +32,22 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Serves requests. Arguments: modules to import, the executor's folder, readable paths.
+    """Serves requests. Arguments: modules to import, the executor's folder, readable paths, store.
 
-    The modules are separated by commas, the paths a JSON list.
+    The modules are separated by commas, the paths a JSON list. The store is JSON, too: its folder,
+    or an empty text, and the variables that go with it.
     """
     sys.path.pop(0)  # this folder, which no snippet should import from
     folder = sys.argv[2] if len(sys.argv) > 2 else ""
     readable = json.loads(sys.argv[3]) if len(sys.argv) > 3 else []
-    serve([name for name in sys.argv[1].split(",") if name], prepare_sandbox(folder, readable))
+    store, variables = json.loads(sys.argv[4]) if len(sys.argv) > 4 else ("", {})
+    shared = prepare_sandbox(folder, readable + [store] if store else readable)
+    # where only Landlock stands before the store, a snippet could still change what its files
+    # permit: it is used where it is mounted read-only
+    shared.store = bool(store) and shared.allowed["sight"] is True
+    if shared.store:
+        os.environ.update(variables)  # modules read them while they are imported
+    serve([name for name in sys.argv[1].split(",") if name], shared)
     if folder:  # its owner may have been killed
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -53,7 +61,7 @@ def serve(preload: list[str], shared: sandbox.Shared) -> None:
     os.dup2(2, 1)  # what a module prints while it is imported is no reply
     os.set_inheritable(replies, False)
     refused = import_modules(preload)
-    ready: Ready = {"sandbox": shared.allowed, "refused": refused}
+    ready: Ready = {"sandbox": shared.allowed, "refused": refused, "store": shared.store}
     keeper.write_line(replies, ready)
     get_ready_to_fork()
     answer_requests(Keepers(shared, replies), on_child_exit())

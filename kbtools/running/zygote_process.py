@@ -35,6 +35,7 @@ class ZygoteProcess:
         folder: Path,
         readable: Sequence[str],
         environment: dict[str, str],
+        store: tuple[str, dict[str, str]] = ("", {}),
     ) -> None:
         """Starts it, and does not wait until it can fork.
 
@@ -44,6 +45,7 @@ class ZygoteProcess:
             folder: Of the executor; it has the scratch folders of the runs.
             readable: Absolute paths that snippets may read beyond those of the system.
             environment: The variables that the zygote sees.
+            store: The folder of the toolchain's store, and the variables that go with it.
         """
         self.python, self.preload = python, tuple(preload)
         self._log = folder / ("zygote-preloading.log" if preload else "zygote.log")
@@ -55,7 +57,7 @@ class ZygoteProcess:
         self._ready: Ready | None = None
         self._has_begun = threading.Event()
         """Set when it has said its first line, or has ended without one."""
-        words = [",".join(preload), str(folder), json.dumps(readable)]
+        words = [",".join(preload), str(folder), json.dumps(readable), json.dumps(store)]
         with self._log.open("ab") as errors:
             self._process = subprocess.Popen(
                 [python, str(ZYGOTE), *words],

@@ -18,6 +18,7 @@ from kbtools.running import Executor, Run, Slots
 from kbtools.running.controls import health_problem
 from kbtools.running.executor import Sandbox
 from kbtools.running.kept import KeepError
+from kbtools.running.toolchain_store import StoreOrder
 from kbtools.toolchains import environments
 from kbtools.toolchains.environments import Environment
 from kbtools.toolchains.model import Toolchain
@@ -48,6 +49,8 @@ class EngineRequest(msgspec.Struct, frozen=True):
     preload: tuple[str, ...] = ()
     """Modules that a zygote imports before it forks."""
     sandbox: Sandbox = "where allowed"
+    store: StoreOrder | None = None
+    """What is made once for all snippets, on this machine; another machine goes without."""
 
 
 class Engine(Protocol):
@@ -122,7 +125,11 @@ class LocalEngine:
         self.jobs = request.jobs or 2
         self.slots = Slots(request.gpus, config.run.share)
         self.executor = Executor(
-            python, config.run, preload=request.preload, sandbox=request.sandbox
+            python,
+            config.run,
+            preload=request.preload,
+            sandbox=request.sandbox,
+            store=request.store,
         )
 
     def __enter__(self) -> Self:

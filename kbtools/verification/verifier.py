@@ -25,6 +25,7 @@ from kbtools.running import Run
 from kbtools.running.executor import REPRO
 from kbtools.verification.machines import Engine, EngineRequest, RunAnswer
 from kbtools.verification.model import OnTaskStart, Result, RunOptions, Task
+from kbtools.verification.stores import wanted_store
 
 
 class Verifier:
@@ -60,6 +61,7 @@ class Verifier:
             jobs=options.jobs,
             preload=() if options.spawn else worth_preloading(config, self.tasks),
             sandbox=options.sandbox,
+            store=wanted_store(config, self.tasks),
         )
         self.engine = engine(request)
         self.helper = hashlib.sha256(REPRO.read_bytes()).hexdigest() if REPRO.exists() else ""
