@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import forks
 import pytest
 from bases import Base, fence
 from chromium import chromium, our_site, reader
@@ -29,8 +30,9 @@ SLOW = frozenset(
         # torch, Ray, toolchains that are built, the wheel
         *("building", "building_faults", "inside_a_snippet", "packaging", "ray", "targets"),
         # many runs of the real kbtools, one after the other
-        *("answering", "bisecting", "changes", "corpus", "doors", "falsify", "faults", "isolation"),
+        *("answering", "bisecting", "changes", "corpus", "doors", "falsify", "faults", "forks"),
         *(
+            "isolation",
             "jobs",
             "kept",
             "matrix",
@@ -59,6 +61,11 @@ def pytest_configure() -> None:
     """On a runner of GitHub, too, a test says itself what kbtools is to see of it."""
     for name in [name for name in os.environ if name.startswith("GITHUB_")]:
         del os.environ[name]
+
+
+def pytest_unconfigure() -> None:
+    """Coverage is combined when this process has ended: all that it started has ended before."""
+    forks.close()
 
 
 @pytest.fixture(scope="session")
