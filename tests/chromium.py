@@ -102,6 +102,10 @@ def built(root: Path) -> Path:
     return site
 
 
+PAINTED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Ends when what a script has changed stands on the screen."""
+
+
 class Reader:
     """A reader with a browser: opens pages of a site, and notes what they must never do."""
 
@@ -114,16 +118,28 @@ class Reader:
         """Requests to other origins, errors on the console, dialogs."""
         self.requests: list[Any] = []
         """Requests that were answered."""
+        self._pending: set[Any] = set()
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.wrongs.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)
         self.context.on("request", self._request)
-        self.context.on("requestfinished", lambda request: self.requests.append(request))
+        self.context.on("requestfinished", self._finished)
+        self.context.on("requestfailed", lambda request: self._pending.discard(request))
 
     def open(self, path: str) -> Any:
         """Opens a page by its path below the root of the site."""
         self.page.goto(self.url + path)
         return self.page
+
+    def settle(self) -> None:
+        """Waits until all that the page asks for is there, and what scripts make of it is painted.
+
+        A page imports its scripts one after the other: the next request begins before two frames.
+        """
+        pending = True
+        while pending:
+            self.page.evaluate(PAINTED)
+            pending = bool(self._pending)
 
     def weight(self) -> int:
         """Bytes transferred since the last call, headers included."""
@@ -139,7 +155,12 @@ class Reader:
         self.wrongs.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
+    def _finished(self, request: Any) -> None:
+        self._pending.discard(request)
+        self.requests.append(request)
+
     def _request(self, request: Any) -> None:
+        self._pending.add(request)
         if not request.url.startswith((self.url, "blob:", "data:")):
             self.wrongs.append(f"request to another origin: {request.url}")
 
