@@ -186,6 +186,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         return self.root / ".kbtools" / "stores"
 
     @property
+    def cache(self) -> Path:
+        """Folder of what follows from files that have not changed; it may be deleted."""
+        return self.root / ".kbtools" / "cache"
+
+    @property
     def id_pattern(self) -> re.Pattern[str]:
         """Matches a whole article id, and nothing else."""
         base = self.knowledge_base

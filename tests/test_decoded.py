@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kbtools.evidence import decoded
+from kbtools import cache
 from kbtools.evidence.decoded import DecodedFiles
 from kbtools.evidence.rows import Row
 
@@ -29,7 +29,7 @@ class Decoder:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as settled the moment that they are written."""
-    monkeypatch.setattr(decoded, "SETTLED", -(10**12))
+    monkeypatch.setattr(cache, "SETTLED", -(10**12))
 
 
 @pytest.mark.usefixtures("settled")

@@ -25,7 +25,7 @@ PYTHON_FILES = sorted(
 
 LAYERS = (
     {"config", "outcome", "files", "installation", "repro"},
-    {"articles", "packaged", "running"},
+    {"articles", "cache", "packaged", "running"},
     {"toolchains"},
     {"evidence"},
     {"matching", "checks", "ci"},

@@ -44,14 +44,24 @@ def readable_articles(base: Base) -> tuple[tuple[Article, ...], tuple[Problem, .
     return tuple(article for article in base.articles if article.path not in broken), problems
 
 
-def _problems(base: Base, *, fatal_only: bool = False) -> Iterator[Problem]:
-    """What the rules find, without a thought for exemptions."""
+def page_problems(base: Base, *, fatal_only: bool = False) -> Iterator[Problem]:
+    """What the rules find that look at a single page or article.
+
+    Pages in which nothing was found before are not looked at again.
+    """
     yield from base.problems
     for article in base.articles:
+        if article.path in base.known:
+            continue
         page = base.page_of(article)
         for rule in (*ARTICLE_RULES, *SIGNATURE_RULES):
             if rule.fatal or not fatal_only:
                 yield from rule.problems(page, article, base.config)
+
+
+def _problems(base: Base, *, fatal_only: bool = False) -> Iterator[Problem]:
+    """What the rules find, without a thought for exemptions."""
+    yield from page_problems(base, fatal_only=fatal_only)
     for rule in BASE_RULES:
         if rule.fatal or not fatal_only:
             yield from rule.problems(base)

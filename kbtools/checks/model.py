@@ -13,6 +13,7 @@ import msgspec
 
 from kbtools.articles.model import Article, Problem, Role, Snippet
 from kbtools.articles.parsing import Page
+from kbtools.cache import FileState
 from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.rows import EvidenceError, Row
@@ -51,6 +52,13 @@ class Base(msgspec.Struct, frozen=True, dict=True):
     """The originals that could be decoded, by id."""
     problems: tuple[Problem, ...]
     """What the page rules found in any of the files."""
+    known: frozenset[str] = frozenset()
+    """Paths of pages that were not read: no fatal rule found a problem in the state they have."""
+    states: dict[str, FileState] = {}
+    """Path of a page → the state of the file that it was read from, now or earlier; no page that
+    has a problem, nor one that was changed just now."""
+    sound_evidence: frozenset[str] = frozenset()
+    """Ids of articles whose evidence was found to be readable in the state that it has now."""
 
     def page_of(self, article: Article) -> Page:
         """The page that an article was decoded from."""
@@ -66,10 +74,15 @@ class Base(msgspec.Struct, frozen=True, dict=True):
 
         Several rules ask for it, and the files are larger than all else that `check` reads: they
         are read once, and only what the rules need of them stays in memory.
+
+        Of evidence that is known to be readable it has no failures: the rules that need those are
+        not run on such a base.
         """
         failures: list[Failure] = []
         unreadable: list[tuple[Article, str]] = []
         for article in self.articles:
+            if article.id in self.sound_evidence:
+                continue
             try:
                 rows = store.read(self.config.evidence, article.id)
             except EvidenceError as error:

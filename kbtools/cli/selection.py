@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from kbtools.articles.model import Article, Problem, Role
+from kbtools.cache import FileState
 from kbtools.cli.errors import UnknownSnippetError
 from kbtools.cli.group import selected_path
 from kbtools.config import Config
@@ -34,6 +35,8 @@ class Selection(msgspec.Struct, frozen=True):
     """Names of the snippets of a shard, or of those that need a kind of machine; None: all."""
     changes: ChangeScope | None = None
     """None: whatever changed."""
+    states: Mapping[str, FileState] = {}
+    """Path of an article → the state of the file that it was read from, where that is settled."""
 
     def tasks(self, toolchain: Toolchain, name: str | None, config: Config) -> list[Task]:
         """The selected snippets, to be verified on a toolchain.

@@ -63,6 +63,11 @@ class VerifyOptions(msgspec.Struct, frozen=True):
             raise click.UsageError("--keep or --on, not both: folders are kept on this machine")
 
     @property
+    def needs_outcomes(self) -> bool:
+        """Whether the outcomes of remembered runs are asked for, and not only their verdicts."""
+        return self.rerun_remembered or self.record or self.report != ReportOptions()
+
+    @property
     def sandbox(self) -> Sandbox:
         """How snippets are to be shut in."""
         if self.no_sandbox:
@@ -192,22 +197,24 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
     The exit code is 0 if no claim is contradicted, 1 if one is, 2 if an article cannot be read,
     and 3 if nothing could be concluded, for example because every snippet was skipped.
     """
-    from kbtools.checks.base import load_base, readable_articles
+    from kbtools.checks.known import readable_known
 
     report = msgspec.convert(values, ReportOptions)
     options = msgspec.convert({**values, "report": report}, VerifyOptions)
-    base = load_base(config_of(ctx) if options.record else config_to_read(ctx))
-    readable, problems = readable_articles(base)
+    config = config_of(ctx) if options.record else config_to_read(ctx)
+    machines = machine_pool(config, options)
+    base, readable, problems = readable_known(config)
     selection = select(base, readable, problems, articles)
     selection = msgspec.structs.replace(
         selection,
         roles=options.roles or tuple(Role),
+        states=base.states,
         changes=changes_since(options.changed_since, selection.articles, base.config),
         part=part_of(selection.articles, base.config, options.shard, options.needs),
     )
     to_stderr = report.is_stdout_taken  # then what is for people goes to standard error
     with (
-        machine_pool(base.config, options.on) as pool,
+        machines as pool,
         reporting.commands_disabled(report.github, to_stderr),
     ):
         verification = verify_selection(pool, selection, base.config, options, articles)
@@ -225,15 +232,16 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
     sys.exit(exit_code(verification, selection))
 
 
-def machine_pool(config: Config, on: str | None) -> MachinePool:
-    """The machines that snippets are run on; `on` is the option `--on`."""
+def machine_pool(config: Config, options: VerifyOptions) -> MachinePool:
+    """The machines that snippets are run on."""
     from kbtools.verification import machines
 
-    if on is None:
-        return machines.ThisMachine(config)
+    if options.on is None:
+        # without `--toolchain` there is one to describe, and that takes as long as to load the base
+        return machines.ThisMachine(config, describes_own=options.toolchain is None)
     from kbtools.verification.ray import ray_pool
 
-    return ray_pool(config, on)
+    return ray_pool(config, options.on)
 
 
 def verify_selection(
@@ -253,6 +261,7 @@ def verify_selection(
         words: The arguments of the call, for the command that runs what `--quick` leaves out.
     """
     from kbtools.evidence.expected import expected_times, recorded_times, wall_seconds
+    from kbtools.verification.known import KnownVerdicts
     from kbtools.verification.model import ToolchainRun
     from kbtools.verification.quick import Tier, first_tier, left_out
     from kbtools.verification.verifier import Verifier
@@ -260,7 +269,6 @@ def verify_selection(
     runs: list[ToolchainRun] = []
     planned, interrupted = 0, False
     headline = config.toolchain.headline
-    expected = wall_seconds(expected_times(selection.articles, config))
     environments, missing = pool.toolchains(options.toolchain)
     for name in missing:
         click.echo(f"not here: {name}; build it with: kbtools toolchain sync {name}", err=True)
@@ -270,18 +278,25 @@ def verify_selection(
             heading = f"\n{environment.title}: {toolchain.label(headline)}\n"
             click.echo(heading, err=options.report.is_stdout_taken)
         tasks = selection.tasks(toolchain, environment.name, config)
-        tier = Tier(tuple(tasks), ())
-        if options.quick:
+        started = time.monotonic()
+        states = {} if options.needs_outcomes else selection.states
+        verdicts = KnownVerdicts(config, toolchain, environment.name, options.timeout, states)
+        known, others = verdicts.split(tasks)
+        ids = {task.article.id for task in others}
+        articles = [article for article in selection.articles if article.id in ids]
+        expected = wall_seconds(expected_times(articles, config))
+        tier = Tier(tuple(others), ())
+        if options.quick and others:
             # by the evidence alone: a day on which this machine is slow changes nothing
             recorded = wall_seconds(recorded_times(selection.articles, config))
-            tier = first_tier(tasks, recorded)
+            tier = first_tier(tasks, recorded).without(known)
         engine = partial(pool.engine, environment)
-        started = time.monotonic()
         with Verifier(config, tier.first, options.run_options(folder), engine) as verifier:
             # what an earlier run has shown costs nothing, however slow that run was
-            recalled = tuple(filter(None, map(verifier.recalled, tier.slower)))
+            recalled = (*known, *filter(None, map(verifier.recalled, tier.slower)))
             results, interrupted = verify_tasks(verifier, recalled, expected, options)
             jobs = verifier.engine.jobs
+        verdicts.keep(results[len(known) :])
         seconds = time.monotonic() - started
         shown = {result.task.snippet.name for result in recalled}
         slower = [task for task in tier.slower if task.snippet.name not in shown]
@@ -364,21 +379,10 @@ def summarise(verification: Verification, options: VerifyOptions) -> None:
     if len(verification.runs) > 1:
         blocks.append(text.table(verification.runs))
     if options.keep:
-        blocks.append(scratch_folders(verification.results))
+        blocks.append(text.scratch_folders(verification.results))
     summary = "\n\n".join(blocks)
     to_stderr = options.report.is_stdout_taken
     click.echo(summary if options.quiet else f"\n{summary}", err=to_stderr)
-
-
-def scratch_folders(results: Sequence[Result]) -> str:
-    """A line for each run whose scratch folder was kept: the command that repeats the run."""
-    from kbtools.running.kept import repeat_command
-
-    folders = sorted(result.scratch for result in results if result.scratch)
-    if not folders:
-        return "kept: nothing, as no snippet was run; see --all"
-    head = "kept: the scratch folder of each run; these commands repeat the runs:"
-    return "\n".join([head, *(f"  {repeat_command(folder)}" for folder in folders)])
 
 
 def exit_code(verification: Verification, selection: Selection) -> int:

@@ -14,22 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from kbtools.cache import FileState, is_settled, state_of
 from kbtools.evidence.rows import Row
 
 LIMIT = 32 << 20
 """Bytes of files whose rows are kept; the rows take about twice as much memory."""
-SETTLED = 2_000_000_000
-"""Nanoseconds without a change after which a file's time stamps tell its versions apart.
-
-Two changes within one tick of a file system's clock leave the same time stamp: 4 ms on ext4, one
-second or two elsewhere.
-"""
-
-Version = tuple[int, ...]
 
 
 class _Decoded(NamedTuple):
-    version: Version
+    version: FileState
     size: int
     """Bytes of the file."""
     rows: tuple[Row, ...]
@@ -55,7 +48,7 @@ class DecodedFiles:
             OSError: it cannot be read.
             EvidenceError: a line is not a row.
         """
-        version = _version(file.stat())
+        version = state_of(file.stat())
         with self._lock:
             decoded = self._files.get(file)
             if decoded and decoded.version == version:
@@ -66,8 +59,8 @@ class DecodedFiles:
             status = os.fstat(stream.fileno())
             content = stream.read()
         rows = self._decode(content, str(file))
-        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED:
-            self._keep(file, _Decoded(_version(status), len(content), rows))
+        if is_settled(state_of(status), time.time_ns()):
+            self._keep(file, _Decoded(state_of(status), len(content), rows))
         return rows
 
     def _keep(self, file: Path, decoded: _Decoded) -> None:
@@ -79,12 +72,3 @@ class DecodedFiles:
             while self._size > self._limit:
                 _, dropped = self._files.popitem(last=False)
                 self._size -= dropped.size
-
-
-def _version(status: os.stat_result) -> Version:
-    """Equal as long as a file was neither written nor replaced."""
-    # the change time, too: a program that copies a file may set the other one back
-    return (
-        *(status.st_dev, status.st_ino, status.st_size),
-        *(status.st_mtime_ns, status.st_ctime_ns),
-    )

@@ -116,6 +116,17 @@ def left_out(left: LeftOut) -> str:
     return style(f"{left}, {minutes}: {left.command}", fg="yellow")
 
 
+def scratch_folders(results: Sequence[Result]) -> str:
+    """A line for each run whose scratch folder was kept: the command that repeats the run."""
+    from kbtools.running.kept import repeat_command
+
+    folders = sorted(result.scratch for result in results if result.scratch)
+    if not folders:
+        return "kept: nothing, as no snippet was run; see --all"
+    head = "kept: the scratch folder of each run; these commands repeat the runs:"
+    return "\n".join([head, *(f"  {repeat_command(folder)}" for folder in folders)])
+
+
 def table(runs: Sequence[ToolchainRun]) -> str:
     """Snippets × toolchains, a verdict in each cell."""
     names = [run.name or run.brief for run in runs]

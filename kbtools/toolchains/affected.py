@@ -161,7 +161,12 @@ def _alternative(
 def _condition(
     name: str, text: str, toolchain: Toolchain
 ) -> bool | MissingVersion | UndecidedVersion:
-    version = toolchain.version(name)
+    return _answer(name, text, toolchain.version(name))
+
+
+@lru_cache(10_000)
+def _answer(name: str, text: str, version: str | None) -> bool | MissingVersion | UndecidedVersion:
+    """Whether a version meets a condition. Cached: thousands of rows ask about a few versions."""
     if text == ABSENT:
         return version is None
     if version is None:

@@ -100,7 +100,10 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         if name in MACHINE:
             version = getattr(self, name)
             return str(version) if version else None
-        return self.packages.get(canonicalize_name(name))
+        return self.packages.get(_canonical(name))
+
+
+_canonical = lru_cache(1_000)(canonicalize_name)
 
 
 @lru_cache(10_000)

@@ -7,6 +7,7 @@ pool in this module is the local machine; `kbtools.verification.ray` has a clust
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -162,8 +163,21 @@ class LocalEngine:
 class ThisMachine:
     """The pool of one machine, the local one, and the toolchains that are built on it."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, describes_own: bool = False) -> None:
+        """Starts no snippet.
+
+        Args:
+            config: Of the knowledge base.
+            describes_own: Whether to begin at once to read off the toolchain of the interpreter
+                that runs kbtools, beside what the caller does next.
+        """
         self.config = config
+        self._described: dict[str, Future[Toolchain]] = {}
+        if describes_own:
+            own = environments.find_environment(config, None)
+            thread = ThreadPoolExecutor(1)
+            self._described[own.python] = thread.submit(environments.toolchain_of, own)
+            thread.shutdown(wait=False)
 
     def __enter__(self) -> Self:
         return self
@@ -177,6 +191,8 @@ class ThisMachine:
 
     def describe(self, environment: Environment) -> Toolchain:
         """Reads a toolchain off its interpreter."""
+        if environment.python in self._described:
+            return self._described[environment.python].result()
         return environments.toolchain_of(environment)
 
     def engine(self, environment: Environment, request: EngineRequest) -> Engine:

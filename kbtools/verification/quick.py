@@ -8,7 +8,7 @@ import msgspec
 
 from kbtools.articles.model import Role
 from kbtools.ci.sharding import UNKNOWN
-from kbtools.verification.model import LeftOut, Task
+from kbtools.verification.model import LeftOut, Result, Task
 
 QUICK_SECONDS = 1.0
 """A snippet that took no longer when it was recorded is quick."""
@@ -21,6 +21,15 @@ class Tier(msgspec.Struct, frozen=True):
     """In the order in which they were given; those that nothing is run of are among them."""
     slower: tuple[Task, ...]
     """They could run, and are not of the first tier."""
+
+    def without(self, results: Iterable[Result]) -> Tier:
+        """The tasks that do not have one of these results."""
+        names = {result.task.snippet.name for result in results}
+        first, slower = (
+            tuple(task for task in tasks if task.snippet.name not in names)
+            for tasks in (self.first, self.slower)
+        )
+        return Tier(first, slower)
 
 
 def first_tier(tasks: Sequence[Task], seconds: Mapping[str, float]) -> Tier:

@@ -1,0 +1,114 @@
+"""A knowledge base loaded without reading the articles in which nothing can have changed.
+
+Only what is well is kept: an article in which a rule found something is read each time, and its
+problems are found each time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from kbtools.articles.model import Article, Problem
+from kbtools.articles.parsing import Page
+from kbtools.cache import Cache, FileState, file_state
+from kbtools.checks.base import load_base, page_problems, readable_articles
+from kbtools.checks.model import Base
+from kbtools.config import Config
+
+
+class KnownPage(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept of a page in which no fatal rule found a problem."""
+
+    identifier: str
+    language: str
+    article: Article | None
+    """Without its body, which is half of it; None for a translation."""
+
+    def page(self, path: str) -> Page:
+        """The page as far as it is kept: its name, and no text."""
+        matter: dict[str, object] = {"id": self.identifier}
+        return Page(path, self.language, (), matter, {}, (), (), (), 0, "")
+
+
+def load_known(config: Config) -> Base:
+    """Reads the articles that changed since they were last found to be well, and knows the others.
+
+    Of a page that it knows it has only the path, the language and the id, and of its article all
+    but the body. Whoever needs the text of pages takes `load_base`.
+
+    Raises:
+        ArticleError: the system cannot read a file.
+    """
+    cache = Cache(config.cache, "articles", KnownPage, config)
+    now = time.time_ns()
+    states = _states(config.articles)
+    known = {name: cache.get(name, state) for name, state in states.items()}
+    others = [config.articles / name for name, page in known.items() if page is None]
+    base = load_base(config, others)
+    broken = {problem.place.path for problem in page_problems(base, fatal_only=True)}
+    originals = {article.path: article for article in base.articles}
+    for page in base.pages:
+        name, article = Path(page.path).name, originals.get(page.path)
+        if page.path not in broken and file_state(config.articles / name) == states[name]:
+            if article:
+                article = msgspec.structs.replace(article, body="")
+            kept_page = KnownPage(str(page.matter["id"]), page.language, article)
+            cache.put(name, kept_page, states[name], now=now)
+    cache.keep_only(states)
+    cache.save()
+    prefix = f"{config.articles.relative_to(config.root).as_posix()}/"
+    kept = {prefix + name: page for name, page in known.items() if page}
+    articles = [*base.articles, *(page.article for page in kept.values() if page.article)]
+    pages = [*base.pages, *(page.page(path) for path, page in kept.items())]
+    return Base(
+        config,
+        pages=tuple(sorted(pages, key=lambda page: page.path)),
+        articles=tuple(sorted(articles, key=lambda article: (article.id, article.path))),
+        problems=base.problems,
+        known=frozenset(kept),
+        states={prefix + name: state for name, state in states.items() if cache.get(name, state)},
+    )
+
+
+def readable_known(config: Config) -> tuple[Base, tuple[Article, ...], tuple[Problem, ...]]:
+    """The base, its articles that can be verified, and what keeps the others from it.
+
+    Raises:
+        ArticleError: the system cannot read a file.
+    """
+    base = load_known(config)
+    cache = Cache(config.cache, "evidence", bool, config.root)
+    now = time.time_ns()
+    states = _states(config.evidence)
+    files = {article.id: f"{article.id}.jsonl" for article in base.articles}
+    sound = {i for i, name in files.items() if cache.get(name, states.get(name, ()))}
+    base = msgspec.structs.replace(base, sound_evidence=frozenset(sound))
+    articles, problems = readable_articles(base)
+    if any(problem.place.path in base.known for problem in problems):
+        base = load_base(config)  # a problem shows its line, and a known page has none
+        return base, *readable_articles(base)
+    unreadable = {article.id for article, _ in base.recorded.unreadable}
+    for identifier in files.keys() - sound - unreadable:
+        name = files[identifier]
+        state = states.get(name, ())
+        if file_state(config.evidence / name) == state:
+            cache.put(name, True, state, now=now)
+    cache.keep_only(files.values())
+    cache.save()
+    return base, articles, problems
+
+
+def _states(folder: Path) -> Mapping[str, FileState]:
+    """The names of the files of a folder, in order, each with its state."""
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - a `Path` of each takes longer
+    except OSError:
+        return {}
+    return {
+        name: file_state(f"{folder}/{name}") for name in names if name.endswith((".md", ".jsonl"))
+    }
