@@ -15,6 +15,7 @@ the words and the signatures grow with the articles, as they do in a real base, 
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import re
 import shutil
@@ -92,7 +93,7 @@ def _write(real: Base, settings: Config, count: int, free: int) -> None:
     for page in real.pages:
         pages.setdefault(str(page.matter["id"]), []).append(page)
     rare = _rare_words(real)
-    literals = sorted({s.literal for a in real.articles for s in a.matter.signatures}, key=len)
+    literals = tuple({s.literal for a in real.articles for s in a.matter.signatures})
     for number in range(count):
         article = real.articles[number % len(real.articles)]
         turn = number // len(real.articles)
@@ -191,16 +192,22 @@ def _signature_of_copy(signature: dict[str, Any], name: str) -> dict[str, Any]:
     return copied
 
 
-def _row_of_copy(row: Row, article: Article, literals: Sequence[str], name: str) -> Row:
+def _row_of_copy(row: Row, article: Article, literals: tuple[str, ...], name: str) -> Row:
     """A row whose output has literals of the copy where it had those of any real article."""
     output = row.outcome.output
-    for literal in literals:
+    for literal in _held(output, literals):
         output = output.replace(literal, literal_of_copy(literal, name))
     for signature in article.matter.signatures:
         if recognises(signature, row.outcome.output):
             output += f"\n{literal_of_copy(signature.literal, name)}\n"
     outcome = msgspec.structs.replace(row.outcome, output=output)
     return msgspec.structs.replace(row, outcome=outcome)
+
+
+@functools.cache
+def _held(output: str, literals: tuple[str, ...]) -> tuple[str, ...]:
+    """The literals that an output has. Cached: each copy of an article has the same outputs."""
+    return tuple(literal for literal in literals if literal in output)
 
 
 def _remember(base: Base) -> None:
