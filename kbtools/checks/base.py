@@ -51,7 +51,7 @@ def page_problems(base: Base, *, fatal_only: bool = False) -> Iterator[Problem]:
     """
     yield from base.problems
     for article in base.articles:
-        if article.path in base.known:
+        if article.path in base.unread:
             continue
         page = base.page_of(article)
         for rule in (*ARTICLE_RULES, *SIGNATURE_RULES):

@@ -52,7 +52,7 @@ class Base(msgspec.Struct, frozen=True, dict=True):
     """The originals that could be decoded, by id."""
     problems: tuple[Problem, ...]
     """What the page rules found in any of the files."""
-    known: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
     """Paths of pages that were not read: no fatal rule found a problem in the state they have."""
     states: dict[str, FileState] = {}
     """Path of a page → the state of the file that it was read from, now or earlier; no page that

@@ -136,10 +136,10 @@ def init(folder: Path, name: str, prefix: str) -> None:
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
     """List the articles, each with the state that follows from its evidence."""
-    from kbtools.checks.known import load_known
+    from kbtools.checks.cached import load_cached
     from kbtools.evidence.state import state_of
 
-    base = load_known(config_to_read(ctx))
+    base = load_cached(config_to_read(ctx))
     states = [(article, state_of(article, base.config)) for article in base.articles]
     if as_json:
         rows = [
@@ -160,13 +160,13 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def matrix_(ctx: click.Context, as_json: bool, markdown: bool) -> None:
     """Show on which toolchains the failure of each article was seen, from evidence alone."""
-    from kbtools.checks.known import load_known
+    from kbtools.checks.cached import load_cached
     from kbtools.evidence.board import build_board
     from kbtools.reports import board as printer
 
     if as_json and markdown:
         raise click.UsageError("--json or --markdown, not both")
-    base = load_known(config_to_read(ctx))
+    base = load_cached(config_to_read(ctx))
     board = build_board(base.articles, base.config)
     click.echo(printer.as_json(board) if as_json else printer.as_markdown(board), nl=False)
     refuse_broken(base.problems)

@@ -197,13 +197,13 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
     The exit code is 0 if no claim is contradicted, 1 if one is, 2 if an article cannot be read,
     and 3 if nothing could be concluded, for example because every snippet was skipped.
     """
-    from kbtools.checks.known import readable_known
+    from kbtools.checks.cached import readable_cached
 
     report = msgspec.convert(values, ReportOptions)
     options = msgspec.convert({**values, "report": report}, VerifyOptions)
     config = config_of(ctx) if options.record else config_to_read(ctx)
     machines = machine_pool(config, options)
-    base, readable, problems = readable_known(config)
+    base, readable, problems = readable_cached(config)
     selection = select(base, readable, problems, articles)
     selection = msgspec.structs.replace(
         selection,
@@ -261,7 +261,7 @@ def verify_selection(
         words: The arguments of the call, for the command that runs what `--quick` leaves out.
     """
     from kbtools.evidence.expected import expected_times, recorded_times, wall_seconds
-    from kbtools.verification.known import KnownVerdicts
+    from kbtools.verification.cached import CachedVerdicts
     from kbtools.verification.model import ToolchainRun
     from kbtools.verification.quick import Tier, first_tier, left_out
     from kbtools.verification.verifier import Verifier
@@ -280,8 +280,8 @@ def verify_selection(
         tasks = selection.tasks(toolchain, environment.name, config)
         started = time.monotonic()
         states = {} if options.needs_outcomes else selection.states
-        verdicts = KnownVerdicts(config, toolchain, environment.name, options.timeout, states)
-        known, others = verdicts.split(tasks)
+        verdicts = CachedVerdicts(config, toolchain, environment.name, options.timeout, states)
+        cached, others = verdicts.split(tasks)
         ids = {task.article.id for task in others}
         articles = [article for article in selection.articles if article.id in ids]
         expected = wall_seconds(expected_times(articles, config))
@@ -289,14 +289,14 @@ def verify_selection(
         if options.quick and others:
             # by the evidence alone: a day on which this machine is slow changes nothing
             recorded = wall_seconds(recorded_times(selection.articles, config))
-            tier = first_tier(tasks, recorded).without(known)
+            tier = first_tier(tasks, recorded).without(cached)
         engine = partial(pool.engine, environment)
         with Verifier(config, tier.first, options.run_options(folder), engine) as verifier:
             # what an earlier run has shown costs nothing, however slow that run was
-            recalled = (*known, *filter(None, map(verifier.recalled, tier.slower)))
+            recalled = (*cached, *filter(None, map(verifier.recalled, tier.slower)))
             results, interrupted = verify_tasks(verifier, recalled, expected, options)
             jobs = verifier.engine.jobs
-        verdicts.keep(results[len(known) :])
+        verdicts.keep(results[len(cached) :])
         seconds = time.monotonic() - started
         shown = {result.task.snippet.name for result in recalled}
         slower = [task for task in tier.slower if task.snippet.name not in shown]

@@ -21,7 +21,7 @@ from kbtools.checks.model import Base
 from kbtools.config import Config
 
 
-class KnownPage(msgspec.Struct, frozen=True, array_like=True):
+class CachedPage(msgspec.Struct, frozen=True, array_like=True):
     """What is kept of a page in which no fatal rule found a problem."""
 
     identifier: str
@@ -35,7 +35,7 @@ class KnownPage(msgspec.Struct, frozen=True, array_like=True):
         return Page(path, self.language, (), matter, {}, (), (), (), 0, "")
 
 
-def load_known(config: Config) -> Base:
+def load_cached(config: Config) -> Base:
     """Reads the articles that changed since they were last found to be well, and knows the others.
 
     Of a page that it knows it has only the path, the language and the id, and of its article all
@@ -44,11 +44,11 @@ def load_known(config: Config) -> Base:
     Raises:
         ArticleError: the system cannot read a file.
     """
-    cache = Cache(config.cache, "articles", KnownPage, config)
+    cache = Cache(config.cache, "articles", CachedPage, config)
     now = time.time_ns()
     states = _states(config.articles)
-    known = {name: cache.get(name, state) for name, state in states.items()}
-    others = [config.articles / name for name, page in known.items() if page is None]
+    cached = {name: cache.get(name, state) for name, state in states.items()}
+    others = [config.articles / name for name, page in cached.items() if page is None]
     base = load_base(config, others)
     broken = {problem.place.path for problem in page_problems(base, fatal_only=True)}
     originals = {article.path: article for article in base.articles}
@@ -57,12 +57,12 @@ def load_known(config: Config) -> Base:
         if page.path not in broken and file_state(config.articles / name) == states[name]:
             if article:
                 article = msgspec.structs.replace(article, body="")
-            kept_page = KnownPage(str(page.matter["id"]), page.language, article)
+            kept_page = CachedPage(str(page.matter["id"]), page.language, article)
             cache.put(name, kept_page, states[name], now=now)
     cache.keep_only(states)
     cache.save()
     prefix = f"{config.articles.relative_to(config.root).as_posix()}/"
-    kept = {prefix + name: page for name, page in known.items() if page}
+    kept = {prefix + name: page for name, page in cached.items() if page}
     articles = [*base.articles, *(page.article for page in kept.values() if page.article)]
     pages = [*base.pages, *(page.page(path) for path, page in kept.items())]
     return Base(
@@ -70,18 +70,18 @@ def load_known(config: Config) -> Base:
         pages=tuple(sorted(pages, key=lambda page: page.path)),
         articles=tuple(sorted(articles, key=lambda article: (article.id, article.path))),
         problems=base.problems,
-        known=frozenset(kept),
+        unread=frozenset(kept),
         states={prefix + name: state for name, state in states.items() if cache.get(name, state)},
     )
 
 
-def readable_known(config: Config) -> tuple[Base, tuple[Article, ...], tuple[Problem, ...]]:
+def readable_cached(config: Config) -> tuple[Base, tuple[Article, ...], tuple[Problem, ...]]:
     """The base, its articles that can be verified, and what keeps the others from it.
 
     Raises:
         ArticleError: the system cannot read a file.
     """
-    base = load_known(config)
+    base = load_cached(config)
     cache = Cache(config.cache, "evidence", bool, config.root)
     now = time.time_ns()
     states = _states(config.evidence)
@@ -89,7 +89,7 @@ def readable_known(config: Config) -> tuple[Base, tuple[Article, ...], tuple[Pro
     sound = {i for i, name in files.items() if cache.get(name, states.get(name, ()))}
     base = msgspec.structs.replace(base, sound_evidence=frozenset(sound))
     articles, problems = readable_articles(base)
-    if any(problem.place.path in base.known for problem in problems):
+    if any(problem.place.path in base.unread for problem in problems):
         base = load_base(config)  # a problem shows its line, and a known page has none
         return base, *readable_articles(base)
     unreadable = {article.id for article, _ in base.recorded.unreadable}

@@ -17,7 +17,7 @@ from examples import EXAMPLES, lay_out
 from kbtools import cache, config
 from kbtools.articles.model import Article, Problem
 from kbtools.checks.base import load_base, readable_articles
-from kbtools.checks.known import load_known, readable_known
+from kbtools.checks.cached import load_cached, readable_cached
 from kbtools.cli import main
 from kbtools.config import Config
 from kbtools.evidence import store
@@ -51,9 +51,9 @@ def read(settings: Config) -> Readable:
     return without_bodies(articles), problems
 
 
-def known(settings: Config) -> Readable:
+def from_cache(settings: Config) -> Readable:
     """The same by what is known: only what changed is read."""
-    _, articles, problems = readable_known(settings)
+    _, articles, problems = readable_cached(settings)
     return without_bodies(articles), problems
 
 
@@ -82,9 +82,9 @@ def test_the_real_base(tmp_path: Path) -> None:
     real = msgspec.structs.replace(config.find(ROOT), root=tmp_path)
     for name in ("kb", "evidence"):
         (tmp_path / name).symlink_to(ROOT / name)
-    assert known(real) == known(real) == read(real)
-    base = load_known(real)
-    assert base.known == {page.path for page in base.pages}
+    assert from_cache(real) == from_cache(real) == read(real)
+    base = load_cached(real)
+    assert base.unread == {page.path for page in base.pages}
     names = [(page.path, page.language, page.matter["id"]) for page in load_base(real).pages]
     assert [(page.path, page.language, page.matter["id"]) for page in base.pages] == names
 
@@ -94,17 +94,17 @@ def test_a_broken_base(name: str, tmp_path: Path) -> None:
     """A problem is found each time, with its line: only what is well is kept."""
     settings = lay_out(name, tmp_path)
     expected = read(settings)
-    assert known(settings) == expected
-    assert known(settings) == expected
+    assert from_cache(settings) == expected
+    assert from_cache(settings) == expected
 
 
 def test_a_change_that_hides(base: Base) -> None:
     """Neither the size nor the modification time tells of this change; the change time does."""
     settings = settings_of(base)
-    before = known(settings)
-    assert known(settings) == before
+    before = from_cache(settings)
+    assert from_cache(settings) == before
     rewrite(base.root / "kb/KB0002-an-article.md", "article 2", "article 9")
-    after = known(settings)
+    after = from_cache(settings)
     assert after == read(settings)
     assert after != before
 
@@ -112,9 +112,9 @@ def test_a_change_that_hides(base: Base) -> None:
 def test_a_change_that_breaks(base: Base) -> None:
     """An article that was well and is broken now has its problem, and the others none."""
     settings = settings_of(base)
-    known(settings)
+    from_cache(settings)
     rewrite(base.root / "kb/KB0002-an-article.md", "severity", "severitz")
-    articles, problems = known(settings)
+    articles, problems = from_cache(settings)
     assert (articles, problems) == read(settings)
     assert [article.id for article in articles] == ["KB0001", "KB0003"]
     assert {problem.rule for problem in problems} == {"KB003", "KB004"}
@@ -123,30 +123,30 @@ def test_a_change_that_breaks(base: Base) -> None:
 def test_a_second_article_with_an_id(base: Base) -> None:
     """What is wrong with two files together is found if only one of them is new."""
     settings = settings_of(base)
-    known(settings)
+    from_cache(settings)
     first = base.root / "kb/KB0001-an-article.md"
     for name in ("KB0001-a-copy.md", "KB0001-the-copy.md"):  # before it and after it
         (first.parent / name).write_bytes(first.read_bytes())
-        assert known(settings) == read(settings)
-        assert known(settings)[1][0].source == 'id: "KB0001"'
+        assert from_cache(settings) == read(settings)
+        assert from_cache(settings)[1][0].source == 'id: "KB0001"'
         (first.parent / name).unlink()
 
 
 def test_an_article_that_is_gone(base: Base) -> None:
     """An article whose file is no more is not known."""
     settings = settings_of(base)
-    known(settings)
+    from_cache(settings)
     (base.root / "kb/KB0003-an-article.md").unlink()
-    assert known(settings) == read(settings)
+    assert from_cache(settings) == read(settings)
 
 
 def test_other_settings(base: Base) -> None:
     """An article is read again when the settings have changed: its words may be others."""
     settings = settings_of(base)
-    known(settings)
+    from_cache(settings)
     with (base.root / "kbtools.toml").open("a") as file:
         file.write('\n[article]\nseverities = ["slow"]\n')
-    articles, problems = known(settings_of(base))
+    articles, problems = from_cache(settings_of(base))
     assert not articles
     assert {problem.rule for problem in problems} == {"KB005"}
 
@@ -158,13 +158,13 @@ def test_evidence_that_is_broken(base: Base) -> None:
     file.parent.mkdir()
     file.write_text("\n", "utf-8")
     file.write_text("", "utf-8")
-    assert not known(settings)[1]
+    assert not from_cache(settings)[1]
     file.write_text("{", "utf-8")
-    assert [problem.rule for problem in known(settings)[1]] == ["KB306"]
-    assert [problem.rule for problem in known(settings)[1]] == ["KB306"]
-    assert known(settings) == read(settings)
+    assert [problem.rule for problem in from_cache(settings)[1]] == ["KB306"]
+    assert [problem.rule for problem in from_cache(settings)[1]] == ["KB306"]
+    assert from_cache(settings) == read(settings)
     file.unlink()
-    assert not known(settings)[1]
+    assert not from_cache(settings)[1]
 
 
 @pytest.mark.parametrize(
@@ -183,13 +183,13 @@ def test_evidence_that_is_broken(base: Base) -> None:
 def test_a_damaged_cache(base: Base, damage: Callable[[bytes], bytes]) -> None:
     """A cache that is not as it was written is ignored, and written again."""
     settings = settings_of(base)
-    known(settings)
+    from_cache(settings)
     files = list(settings.cache.iterdir())
     contents = {file: file.read_bytes() for file in files}
     for file, content in contents.items():
         file.write_bytes(damage(content))
-    assert known(settings) == read(settings)
-    assert load_known(settings).known
+    assert from_cache(settings) == read(settings)
+    assert load_cached(settings).unread
     assert {file: file.read_bytes() for file in files} == contents
 
 
@@ -197,18 +197,18 @@ def test_another_version(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
     """What another kbtools kept is not used, whatever it says."""
     settings = settings_of(base)
     monkeypatch.setattr(cache, "code_state", lambda: b"another kbtools")
-    load_known(settings)
-    assert load_known(settings).known
+    load_cached(settings)
+    assert load_cached(settings).unread
     monkeypatch.undo()
     monkeypatch.setattr(cache, "SETTLED", -(10**12))
-    assert not load_known(settings).known
+    assert not load_cached(settings).unread
 
 
 def test_kbtools_that_was_just_changed(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kbtools whose next change might not show keeps nothing."""
     monkeypatch.setattr(cache, "code_state", lambda: b"")
-    load_known(settings_of(base))
-    assert not load_known(settings_of(base)).known
+    load_cached(settings_of(base))
+    assert not load_cached(settings_of(base)).unread
     assert not (base.root / ".kbtools").exists()
 
 
@@ -217,8 +217,8 @@ def test_a_file_that_was_just_changed(base: Base, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cache, "SETTLED", 10**12)
     cache.code_state.cache_clear()
     monkeypatch.setattr(cache, "code_state", lambda: b"kbtools")
-    load_known(settings_of(base))
-    assert not load_known(settings_of(base)).known
+    load_cached(settings_of(base))
+    assert not load_cached(settings_of(base)).unread
 
 
 def test_a_file_that_changes_while_it_is_read(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,11 +230,11 @@ def test_a_file_that_changes_while_it_is_read(base: Base, monkeypatch: pytest.Mo
         rewrite(file, "article 2", "article 9")
         return loaded
 
-    monkeypatch.setattr("kbtools.checks.known.load_base", load_and_change)
-    load_known(settings_of(base))
+    monkeypatch.setattr("kbtools.checks.cached.load_base", load_and_change)
+    load_cached(settings_of(base))
     monkeypatch.undo()
     monkeypatch.setattr(cache, "SETTLED", -(10**12))
-    titles = [article.matter.title for article in load_known(settings_of(base)).articles]
+    titles = [article.matter.title for article in load_cached(settings_of(base)).articles]
     assert titles == ["article 1", "article 9", "article 3"]
 
 
@@ -242,7 +242,7 @@ def test_a_folder_that_cannot_be_written(base: Base) -> None:
     """Without a cache everything is read, and nobody is told."""
     (base.root / ".kbtools").write_text("a file where the folder would be", "utf-8")
     settings = settings_of(base)
-    assert known(settings) == known(settings) == read(settings)
+    assert from_cache(settings) == from_cache(settings) == read(settings)
 
 
 def test_several_at_once(base: Base) -> None:
@@ -251,7 +251,7 @@ def test_several_at_once(base: Base) -> None:
     outputs = {process.communicate(timeout=60)[0] for process in processes}
     assert len(outputs) == 1
     assert [process.returncode for process in processes] == [0] * 6
-    assert known(settings_of(base)) == read(settings_of(base))
+    assert from_cache(settings_of(base)) == read(settings_of(base))
     assert not list((base.root / ".kbtools").rglob(".*"))
 
 
@@ -366,7 +366,7 @@ def test_a_helper_that_changed(base: Base, monkeypatch: pytest.MonkeyPatch, tmp_
     prepared(base)
     helper = tmp_path / "repro.py"
     helper.write_text("", "utf-8")
-    monkeypatch.setattr("kbtools.verification.known.REPRO", helper)
+    monkeypatch.setattr("kbtools.verification.cached.REPRO", helper)
     reads: set[str] = set()
     read_rows = store.read
 

@@ -22,7 +22,7 @@ from kbtools.toolchains.model import Toolchain
 from kbtools.verification.model import Result, Task
 
 
-class KnownVerdict(msgspec.Struct, frozen=True, array_like=True):
+class CachedVerdict(msgspec.Struct, frozen=True, array_like=True):
     """The verdict on a snippet that is not run."""
 
     verdict: Verdict
@@ -30,7 +30,7 @@ class KnownVerdict(msgspec.Struct, frozen=True, array_like=True):
     """Whether it follows from an earlier run; otherwise the toolchain cannot run the snippet."""
 
 
-class KnownVerdicts:
+class CachedVerdicts:
     """The verdicts on a toolchain that nothing has changed since they were kept.
 
     None of them is red. Their results have no outcome: who reports outcomes does not use them.
@@ -55,7 +55,7 @@ class KnownVerdicts:
         """
         helper = file_state(REPRO)
         self._cache = Cache(
-            *(config.cache, "verdicts", dict[str, KnownVerdict]),
+            *(config.cache, "verdicts", dict[str, CachedVerdict]),
             *(config, toolchain, name, timeout, helper),
         )
         self._config, self._pages = config, pages
@@ -66,13 +66,13 @@ class KnownVerdicts:
         """The results that are known, and the tasks whose results are not."""
         results: list[Result] = []
         others: list[Task] = []
-        verdicts: dict[str, Mapping[str, KnownVerdict]] = {}
+        verdicts: dict[str, Mapping[str, CachedVerdict]] = {}
         for task in tasks:
             article = task.article
             if article.id not in verdicts:
                 verdicts[article.id] = self._verdicts(article)
-            if known := verdicts[article.id].get(task.snippet.id):
-                results.append(Result(task, known.verdict, remembered=known.remembered))
+            if cached := verdicts[article.id].get(task.snippet.id):
+                results.append(Result(task, cached.verdict, remembered=cached.remembered))
             else:
                 others.append(task)
         return results, others
@@ -95,12 +95,12 @@ class KnownVerdicts:
             for result in of_article:
                 is_settled = result.remembered or verdict_without_run(result.task.expected)
                 if is_settled and result.verdict.colour != "red":
-                    known = KnownVerdict(result.verdict, result.remembered)
-                    verdicts[result.task.snippet.id] = known
+                    cached = CachedVerdict(result.verdict, result.remembered)
+                    verdicts[result.task.snippet.id] = cached
             self._cache.put(identifier, verdicts, page, memory, now=self._now)
         self._cache.save()
 
-    def _verdicts(self, article: Article) -> Mapping[str, KnownVerdict]:
+    def _verdicts(self, article: Article) -> Mapping[str, CachedVerdict]:
         page = self._pages.get(article.path)
         if page is None:  # the article was read just now
             return {}
