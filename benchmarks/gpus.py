@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,9 @@ from attacks import ATTACKS, plant, snippets  # noqa: E402
 from bases import Base, Finished, fence  # noqa: E402
 
 from kbtools.config import Running  # noqa: E402
-from kbtools.running import Executor, Run, Slots  # noqa: E402
+from kbtools.running import Executor, Run  # noqa: E402
+from kbtools.verification.schedule import Capacity, Job, Placement, Schedule  # noqa: E402
+from kbtools.verification.workers import Workers  # noqa: E402
 
 RANK = """
 import torch
@@ -206,16 +207,17 @@ def works(base: Base) -> tuple[dict[str, Any], bool]:
 
 def timed(executor: Executor, sources: Sequence[str], gpus: int, jobs: int) -> float:
     """Wall seconds of these snippets on so many GPUs (0: none); each must pass."""
-    slots = Slots(gpus, 4)
 
-    def run(source: str) -> str:
-        with slots.take(min(gpus, 1)) as chosen:
-            outcome = executor.run(Run(source, "python", "kb/KB0001.md", timeout=120, gpus=chosen))
-        return outcome.status
+    def run(placement: Placement) -> str:
+        source = sources[placement.job.number]
+        chosen = placement.gpus
+        return executor.run(Run(source, "python", "kb/KB0001.md", timeout=120, gpus=chosen)).status
 
     started = time.perf_counter()
-    with ThreadPoolExecutor(jobs) as pool:
-        statuses = set(pool.map(run, sources))
+    each = [Job(number, min(gpus, 1)) for number in range(len(sources))]
+    workers = Workers(Schedule(each, Capacity(jobs, gpus)), run, executor.prepare_forks)
+    statuses = set(workers.results())
+    workers.stop()
     seconds = time.perf_counter() - started
     if statuses != {"passed"}:
         raise SystemExit(f"the snippets do not pass: {statuses}")

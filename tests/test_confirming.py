@@ -28,7 +28,13 @@ class CountingEngine(LocalEngine):
         self.runs: list[tuple[str | None, bool]] = []
 
     def run(
-        self, run: Run, gpus: int, on_start: OnStart, *, alone: bool = False, control: bool = False
+        self,
+        run: Run,
+        gpus: tuple[int, ...],
+        on_start: OnStart,
+        *,
+        alone: bool = False,
+        control: bool = False,
     ) -> RunAnswer:
         """Runs a snippet, and notes its isolation and whether a control was asked for."""
         self.runs.append((run.isolation, control))

@@ -108,7 +108,7 @@ with ray_engine.ray_pool(config.find(Path(sys.argv[1])), sys.argv[2]) as pool:
     with engine, ThreadPoolExecutor(9) as threads:
         def ask(gpus, alone):
             run = Run(source=code, language="python", display_path="kb/a.md")
-            outcome = engine.run(run, gpus, lambda _: None, alone=alone).outcome
+            outcome = engine.run(run, tuple(range(gpus)), lambda _: None, alone=alone).outcome
             return gpus, alone, outcome.status, outcome.output.strip()
 
         requests = [2, 1, 0, 1, 2, 1, 3, 1, 1], [False] * 7 + [True] * 2
@@ -159,7 +159,7 @@ with ray_engine.ray_pool(config.find(Path(sys.argv[1])), sys.argv[2]) as pool:
             if len(starts) == 1:
                 ray.kill(engine.shared.pools[0].workers[0].actor)
 
-        answer = engine.run(run, 0, kill_first, control=True)
+        answer = engine.run(run, (), kill_first, control=True)
         print(answer.outcome.status, repr(answer.health_problem), len(starts))
 """
 

@@ -1,89 +1,60 @@
-"""Which snippet waits for which where they share GPUs."""
+"""Which GPUs are free, where snippets share them."""
 
 from __future__ import annotations
-
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from kbtools.running import Slots
 
-SOON, LONG = 0.2, 30.0
-"""Seconds in which a snippet that has to wait is given nothing, and in which any other is."""
-
-
-@contextmanager
-def snippet(
-    slots: Slots, count: int, *, alone: bool = False
-) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """A snippet that takes GPUs and keeps them: set when it has them, and to be set to end it.
-
-    It may still wait for GPUs that the test itself holds when the block ends: nothing joins it.
-    """
-    running, end = threading.Event(), threading.Event()
-
-    def take() -> None:
-        with slots.take(count, alone=alone):
-            running.set()
-            end.wait(LONG)
-
-    threading.Thread(target=take, daemon=True).start()
-    try:
-        yield running, end
-    finally:
-        end.set()
-
 
 def test_a_gpu_is_shared_up_to_its_places() -> None:
-    """As many snippets as there are places have one GPU at once; the next one waits."""
+    """As many snippets as there are places have one GPU at once, and one more when one ends."""
     slots = Slots(1, 2)
-    with slots.take(1) as first:
-        with slots.take(1) as second, snippet(slots, 1) as (running, _):
-            assert first == second == (0,)
-            assert not running.wait(SOON)
-        assert running.wait(LONG), "a place is free again"
+    assert [slots.take(1) for _ in range(3)] == [(0,), (0,), None]
+    slots.give_back((0,))
+    assert slots.take(1) == (0,)
 
 
-def test_alone_waits_until_nobody_shares() -> None:
+def test_alone_needs_a_gpu_that_nobody_shares() -> None:
     """A snippet that takes a GPU alone gets it when the last that shares it has ended."""
     slots = Slots(1, 4)
-    with ExitStack() as sharing:
-        sharing.enter_context(slots.take(1))
-        with slots.take(1), snippet(slots, 1, alone=True) as (running, _):
-            assert not running.wait(SOON)
-        assert not running.wait(SOON), "one snippet still shares it"
-        sharing.close()
-        assert running.wait(LONG)
+    assert slots.take(1) == slots.take(1) == (0,)
+    slots.give_back((0,))
+    assert slots.take(1, alone=True) is None, "one snippet still shares it"
+    slots.give_back((0,))
+    assert slots.take(1, alone=True) == (0,)
 
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_alone_keeps_the_next_snippet_out(alone: bool) -> None:
     """A snippet that has a GPU alone has it alone to its end."""
     slots = Slots(1, 4)
-    with snippet(slots, 1, alone=True) as (first_running, end_first):
-        assert first_running.wait(LONG)
-        with snippet(slots, 1, alone=alone) as (running, _):
-            assert not running.wait(SOON)
-            end_first.set()
-            assert running.wait(LONG)
+    assert slots.take(1, alone=True) == (0,)
+    assert slots.take(1, alone=alone) is None
+    slots.give_back((0,), alone=True)
+    assert slots.take(1, alone=alone) == (0,)
 
 
 def test_one_of_several_gpus_is_taken_alone() -> None:
-    """The other GPUs can still be shared; a snippet that needs all of them waits."""
+    """The other GPU can still be shared; a snippet that needs all of them has to wait."""
     slots = Slots(2, 2)
-    with ExitStack() as held:
-        taken = [held.enter_context(slots.take(1, alone=alone)) for alone in (False, True, False)]
-        assert taken == [(0,), (1,), (0,)]
-        with snippet(slots, 2) as (running, _):
-            assert not running.wait(SOON)
-            held.close()
-            assert running.wait(LONG)
+    kinds = (False, True, False)
+    assert [slots.take(1, alone=alone) for alone in kinds] == [(0,), (1,), (0,)]
+    for gpu, alone in ((0, False), (1, True), (0, False)):
+        assert slots.take(2) is None
+        slots.give_back((gpu,), alone=alone)
+    assert slots.take(2) == (0, 1)
 
 
-def test_more_gpus_than_the_machine_has() -> None:
-    """A snippet that needs more GPUs than there are does not wait for them."""
-    message = "2 GPUs are needed, this machine has 1"
-    with pytest.raises(ValueError, match=message), Slots(1, 4).take(2):
-        pass
+def test_the_emptiest_gpu_is_taken() -> None:
+    """Snippets spread over the GPUs, and leave those alone that are to be spared."""
+    slots = Slots(3, 4)
+    assert [slots.take(1) for _ in range(3)] == [(0,), (1,), (2,)]
+    assert slots.take(1, spare={0}) == (1,)
+    assert slots.emptiest() == [0, 2, 1]
+    assert slots.take(3, spare={0}) is None
+
+
+def test_a_snippet_without_a_gpu() -> None:
+    """It takes none, whether there are any or not."""
+    assert Slots(0, 4).take(0) == () == Slots(1, 4).take(0)

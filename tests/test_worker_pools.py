@@ -118,7 +118,7 @@ def test_a_run_is_made_on_the_next_worker(
     """A worker loses its run, has no zygote, or dies: the answer of the next one counts."""
     played = Played(first, PASSED)
     with engine_on(played) as engine:
-        answer = engine.run(RUN, 0, lambda _: None, control=control)
+        answer = engine.run(RUN, (), lambda _: None, control=control)
     assert (answer.outcome, answer.toolchain) == (PASSED, LOCAL)
     assert played.controls == [control] * 2
     assert played.killed == 2, "the first at once, the second at the end"
@@ -130,7 +130,7 @@ def test_what_every_worker_loses_is_lost(
     """After some workers it is given up, with the message of the last one."""
     played = Played(*[LOST] * worker_pools.TRIES)
     with engine_on(played) as engine:
-        answer = engine.run(RUN, 0, lambda _: None)
+        answer = engine.run(RUN, (), lambda _: None)
     assert answer.outcome.status == "lost"
     assert answer.outcome.message.endswith(
         f"{worker_pools.TRIES} times; at last: no room on the disk"
@@ -144,14 +144,14 @@ def test_two_refusals_are_the_toolchains_fault(
     """If the zygotes of two workers do not start, the toolchain is reported as unable to run."""
     played = Played(refusal(), refusal(), PASSED)
     with engine_on(played) as engine, pytest.raises(ZygoteFailed, match="cannot be started"):
-        engine.run(RUN, 0, lambda _: None)
+        engine.run(RUN, (), lambda _: None)
 
 
 def test_ray_is_not_called_after_the_end(engine_on: EngineOn) -> None:
     """`close` waits for a thread that starts a worker: Ray ends a process that asks it later."""
     played = Played(PASSED, start=60.0)
     engine = engine_on(played)
-    runner = threading.Thread(target=engine.run, args=(RUN, 0, lambda _: None), daemon=True)
+    runner = threading.Thread(target=engine.run, args=(RUN, (), lambda _: None), daemon=True)
     runner.start()
     while not engine.shared.pools or not engine.shared.pools[0].starting:
         time.sleep(0.01)

@@ -295,7 +295,7 @@ def verify_selection(
             # what an earlier run has shown costs nothing, however slow that run was
             recalled = (*cached, *filter(None, map(verifier.recalled, tier.slower)))
             results, interrupted = verify_tasks(verifier, recalled, expected, options)
-            jobs = verifier.engine.jobs
+            jobs = verifier.engine.capacity.jobs
         verdicts.keep(results[len(cached) :])
         seconds = time.monotonic() - started
         shown = {result.task.snippet.name for result in recalled}
@@ -345,7 +345,7 @@ def verify_tasks(
     total = len(verifier.tasks) + len(recalled)
     results: list[Result] = []
     with ExitStack() as stack:
-        forecast = Forecast(running_times(verifier.tasks, expected), verifier.engine.jobs)
+        forecast = Forecast(running_times(verifier.tasks, expected), verifier.engine.capacity.jobs)
         progress: Progress | ProgressLines | None = None
         if options.quiet:
             pass

@@ -13,6 +13,11 @@ from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.rows import EvidenceError, Row
 
+WORTHWHILE = 2.0
+"""Seconds below which it does not matter whether a snippet sleeps."""
+ASLEEP = 0.2
+"""Part of its wall time that the CPU time of a snippet that mostly sleeps does not exceed."""
+
 
 class ExpectedTime(msgspec.Struct, frozen=True):
     """What one run of a snippet takes: medians of its runs so far."""
@@ -21,6 +26,13 @@ class ExpectedTime(msgspec.Struct, frozen=True):
     """Wall time; None where no run is recorded."""
     cpu_seconds: float | None = None
     """CPU time; None where no run is recorded, or none that measured it."""
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether it is known to leave a processor to others for most of its time."""
+        if self.seconds is None or self.cpu_seconds is None:
+            return False
+        return self.seconds >= WORTHWHILE and self.cpu_seconds <= ASLEEP * self.seconds
 
 
 def recorded_times(articles: Iterable[Article], config: Config) -> dict[str, ExpectedTime]:

@@ -2,45 +2,59 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 
 
 class Slots:
-    """The GPUs of this machine, each divided into `share` places."""
+    """GPUs, each divided into `share` places. It counts, and never waits."""
 
     def __init__(self, gpus: int, share: int) -> None:
+        """All places are free.
+
+        Args:
+            gpus: How many GPUs there are.
+            share: Snippets that may share one of them.
+        """
         self._free = [share] * gpus
         self._share = share
-        self._changed = threading.Condition()
 
-    @contextmanager
-    def take(self, count: int, *, alone: bool = False) -> Iterator[tuple[int, ...]]:
-        """Waits for `count` GPUs and holds them; their indices.
+    def take(
+        self, count: int, *, alone: bool = False, spare: Collection[int] = ()
+    ) -> tuple[int, ...] | None:
+        """Takes `count` GPUs, the emptiest, and gives their indices; None if too few are free.
 
         A single GPU is shared with other snippets that ask for one, unless `alone`. Several GPUs
         are held alone.
 
-        Raises:
-            ValueError: the machine has fewer.
+        Args:
+            count: GPUs to take; of none it gives none.
+            alone: Whether nobody else may share a single GPU.
+            spare: Indices of GPUs that are not taken, however free they are.
         """
-        if count > len(self._free):
-            raise ValueError(f"{count} GPUs are needed, this machine has {len(self._free)}")
-        places = 1 if count == 1 and not alone else self._share
-        with self._changed:
-            while len(chosen := self._emptiest(count, places)) < count:
-                self._changed.wait()
-            for gpu in chosen:
-                self._free[gpu] -= places
-        try:
-            yield chosen
-        finally:
-            with self._changed:
-                for gpu in chosen:
-                    self._free[gpu] += places
-                self._changed.notify_all()
+        places = self._places(count, alone=alone)
+        able = [gpu for gpu in self.emptiest(spare) if self._free[gpu] >= places][:count]
+        if len(able) < count:
+            return None
+        for gpu in able:
+            self._free[gpu] -= places
+        return tuple(able)
 
-    def _emptiest(self, count: int, places: int) -> tuple[int, ...]:
-        candidates = [gpu for gpu, free in enumerate(self._free) if free >= places]
-        return tuple(sorted(candidates, key=lambda gpu: -self._free[gpu])[:count])
+    def give_back(self, gpus: Collection[int], *, alone: bool = False) -> None:
+        """Frees what `take` has taken.
+
+        Args:
+            gpus: What it gave.
+            alone: As it was asked.
+        """
+        places = self._places(len(gpus), alone=alone)
+        for gpu in gpus:
+            self._free[gpu] += places
+
+    def emptiest(self, spare: Collection[int] = ()) -> list[int]:
+        """The indices of the GPUs, those with the most free places first, without `spare`."""
+        gpus = [gpu for gpu in range(len(self._free)) if gpu not in spare]
+        return sorted(gpus, key=lambda gpu: -self._free[gpu])
+
+    def _places(self, count: int, *, alone: bool) -> int:
+        """On each of `count` GPUs."""
+        return 1 if count == 1 and not alone else self._share

@@ -15,7 +15,7 @@ import msgspec
 
 from kbtools.config import Config
 from kbtools.outcome import Outcome
-from kbtools.running import Executor, Run, Slots
+from kbtools.running import Executor, Run
 from kbtools.running.controls import health_problem
 from kbtools.running.executor import Sandbox
 from kbtools.running.kept import KeepError
@@ -23,6 +23,7 @@ from kbtools.running.toolchain_store import StoreOrder
 from kbtools.toolchains import environments
 from kbtools.toolchains.environments import Environment
 from kbtools.toolchains.model import Toolchain
+from kbtools.verification.schedule import Capacity
 
 OnStart = Callable[[tuple[int, ...]], None]
 """Called when a run begins, with the indices of its GPUs."""
@@ -55,9 +56,10 @@ class EngineRequest(msgspec.Struct, frozen=True):
 
 
 class Engine(Protocol):
-    """Runs snippets on one toolchain; `run` may be called from `jobs` threads at once."""
+    """Runs snippets on one toolchain; `run` may be called from many threads at once."""
 
-    jobs: int
+    capacity: Capacity
+    """What it has room for: whoever calls `run` asks for no more at once."""
 
     def __enter__(self) -> Self: ...
 
@@ -71,10 +73,23 @@ class Engine(Protocol):
     def close(self) -> None:
         """Ends every run, each of which is then `lost`, and every process; may be called twice."""
 
+    def prepare_forks(self) -> None:
+        """Makes ready what a run that forks would otherwise wait for.
+
+        Raises:
+            ZygoteFailed: the toolchain's interpreter cannot be started.
+        """
+
     def run(
-        self, run: Run, gpus: int, on_start: OnStart, *, alone: bool = False, control: bool = False
+        self,
+        run: Run,
+        gpus: tuple[int, ...],
+        on_start: OnStart,
+        *,
+        alone: bool = False,
+        control: bool = False,
     ) -> RunAnswer:
-        """Runs one snippet; waits for its GPUs, and for its end.
+        """Runs one snippet, and waits for its end.
 
         A run that is *lost* has shown nothing and is made again, in two places. `Executor.run`
         makes it once more when the zygote or its keeper died, as when the kernel kills it for
@@ -83,8 +98,8 @@ class Engine(Protocol):
         reason: a claim is contradicted only if an interpreter of its own contradicts it, too.
 
         Args:
-            run: What is run; its `gpus` are chosen here.
-            gpus: How many GPUs it gets.
+            run: What is run.
+            gpus: Those that it gets. An engine of several machines chooses as many of its own.
             on_start: Called when the run begins, and again for each time it is made again.
             alone: Whether no other snippet may share its GPU meanwhile.
             control: Whether a known-good program of its kind is run after it, in the same place.
@@ -120,11 +135,13 @@ class MachinePool(Protocol):
 
 
 class LocalEngine:
-    """The engine of this machine: one executor, and its GPUs as slots."""
+    """The engine of this machine: one executor."""
 
     def __init__(self, config: Config, python: str, request: EngineRequest) -> None:
-        self.jobs = request.jobs or 2
-        self.slots = Slots(request.gpus, config.run.share)
+        jobs = request.jobs or 2
+        # with one job at a time the user wants one at a time
+        sleepers = jobs if jobs > 1 else 0
+        self.capacity = Capacity(jobs, request.gpus, config.run.share, sleepers)
         self.executor = Executor(
             python,
             config.run,
@@ -149,15 +166,22 @@ class LocalEngine:
         """Ends every run, and the zygote."""
         self.executor.close()
 
+    def prepare_forks(self) -> None:
+        """Starts the zygote that preloads."""
+        self.executor.prepare_forks()
+
     def run(
-        self, run: Run, gpus: int, on_start: OnStart, *, alone: bool = False, control: bool = False
+        self,
+        run: Run,
+        gpus: tuple[int, ...],
+        on_start: OnStart,
+        *,
+        alone: bool = False,
+        control: bool = False,
     ) -> RunAnswer:
-        """Runs one snippet, once there are slots for it."""
-        with self.slots.take(gpus, alone=alone) as chosen:
-            on_start(chosen)
-            return run_locally(
-                self.executor, msgspec.structs.replace(run, gpus=chosen), control=control
-            )
+        """Runs one snippet on these GPUs."""
+        on_start(gpus)
+        return run_locally(self.executor, msgspec.structs.replace(run, gpus=gpus), control=control)
 
 
 class ThisMachine:

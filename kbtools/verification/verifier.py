@@ -6,8 +6,7 @@ import datetime
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,6 +17,7 @@ from kbtools import __version__
 from kbtools.articles.model import SUFFIX, Snippet
 from kbtools.config import Config
 from kbtools.evidence import store
+from kbtools.evidence.expected import ExpectedTime, expected_times
 from kbtools.evidence.rows import SCHEMA, EvidenceError, Row
 from kbtools.evidence.verdicts import Verdict, VerdictName, judge, verdict_without_run
 from kbtools.outcome import Outcome
@@ -25,7 +25,9 @@ from kbtools.running import Run
 from kbtools.running.executor import REPRO
 from kbtools.verification.machines import Engine, EngineRequest, RunAnswer
 from kbtools.verification.model import OnTaskStart, Result, RunOptions, Task
+from kbtools.verification.schedule import Job, Placement, Schedule
 from kbtools.verification.stores import wanted_store
+from kbtools.verification.workers import Workers
 
 
 class Verifier:
@@ -83,34 +85,72 @@ class Verifier:
 
         What finished before the caller stops asking (or presses Ctrl-C) is remembered and recorded.
         """
-        with ThreadPoolExecutor(self.engine.jobs) as pool:
-            futures = [pool.submit(self.verify_snippet, task, on_start) for task in self.tasks]
-            try:
-                for future in as_completed(futures):
-                    result = future.result()
-                    yield result
-                    if self.options.fail_fast and result.verdict.colour == "red":
-                        return
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-                self.engine.close()  # the threads wait for runs: end those first
+        tasks = []
+        for task in self.tasks:
+            if result := self.result_without_run(task):
+                yield result
+            else:
+                tasks.append(task)
+        if not tasks:
+            return
+
+        def run(placement: Placement) -> Result:
+            return self.result_of_run(tasks[placement.job.number], placement.gpus, on_start)
+
+        workers = Workers(self.schedule(tasks), run, self.engine.prepare_forks)
+        try:
+            for result in workers.results():
+                yield result
+                if self.options.fail_fast and result.verdict.colour == "red":
+                    return
+        finally:
+            workers.stop()
+            self.engine.close()  # the threads wait for runs: end those first
+            workers.join()
+
+    def schedule(self, tasks: Sequence[Task]) -> Schedule:
+        """The order in which tasks are run; the number of each job is the place of its task."""
+        articles = {task.article.id: task.article for task in tasks}
+        times = expected_times(articles.values(), self.config)
+        jobs = []
+        for number, task in enumerate(tasks):
+            snippet = task.snippet
+            time = times.get(snippet.name, ExpectedTime())
+            forks = self.run_of(task).isolation == "fork"
+            jobs.append(
+                Job(number, snippet.gpus, snippet.alone, time.seconds, time.sleeps, forks=forks)
+            )
+        return Schedule(jobs, self.engine.capacity, forks_are_ready=False)
 
     def verify_snippet(self, task: Task, on_start: OnTaskStart) -> Result:
-        """Verifies one snippet, from its claim to its verdict.
+        """Verifies one snippet, from its claim to its verdict, while no other is verified.
 
         Args:
             task: The snippet and its toolchain.
             on_start: Called when it is run, each time.
         """
+        gpus = tuple(range(task.snippet.gpus))
+        return self.result_without_run(task) or self.result_of_run(task, gpus, on_start)
+
+    def result_without_run(self, task: Task) -> Result | None:
+        """The result of a task that cannot be run, or whose outcome is remembered."""
         if verdict := verdict_without_run(task.expected):
             return Result(task, verdict)
-        if recalled := self.recalled(task):
-            return recalled
+        return self.recalled(task)
+
+    def result_of_run(self, task: Task, gpus: tuple[int, ...], on_start: OnTaskStart) -> Result:
+        """Runs and judges one snippet, a second time where that confirms a red verdict.
+
+        Args:
+            task: The snippet and its toolchain.
+            gpus: Those that it gets, for both runs.
+            on_start: Called when it is run, each time.
+        """
         run = self.run_of(task)
-        answer = self.run(task, run, on_start)
+        answer = self.run(task, run, gpus, on_start)
         task, verdict = judged(task, answer)
         if verdict.colour == "red":
-            answer = self.confirm(task, run, on_start)
+            answer = self.confirm(task, run, gpus, on_start)
             task, verdict = judged(task, answer)
         scratch = run.keep if run.keep and run.keep.exists() else None
         result = Result(task, verdict, answer.outcome, scratch=scratch)
@@ -118,7 +158,9 @@ class Verifier:
             return result
         return self.written(result, self.row(task, answer.outcome))
 
-    def confirm(self, task: Task, run: Run, on_start: OnTaskStart) -> RunAnswer:
+    def confirm(
+        self, task: Task, run: Run, gpus: tuple[int, ...], on_start: OnTaskStart
+    ) -> RunAnswer:
         """Runs a contradicted claim once more, and a control after it.
 
         The interpreter is new, because a fork may fail for what its zygote has imported.
@@ -126,10 +168,11 @@ class Verifier:
         Args:
             task: The snippet, and what is expected of it.
             run: What was run the first time.
+            gpus: Those that it had.
             on_start: Called when the new run begins.
         """
         spawned = msgspec.structs.replace(run, spawn=True)
-        return self.run(task, spawned, on_start, control=True)
+        return self.run(task, spawned, gpus, on_start, control=True)
 
     def run_of(self, task: Task) -> Run:
         """What is run of a snippet."""
@@ -155,22 +198,28 @@ class Verifier:
         return self.options.keep / f"{task.article.id}-{task.snippet.id}"
 
     def run(
-        self, task: Task, run: Run, on_start: OnTaskStart, *, control: bool = False
+        self,
+        task: Task,
+        run: Run,
+        gpus: tuple[int, ...],
+        on_start: OnTaskStart,
+        *,
+        control: bool = False,
     ) -> RunAnswer:
-        """Runs a task's snippet once, on GPUs of its own where it asks for some.
+        """Runs a task's snippet once.
 
         Args:
             task: Whose snippet it is.
             run: What is run.
+            gpus: Those that it gets.
             on_start: Called when it begins.
             control: Whether a known-good program is run after it.
         """
-        snippet = task.snippet
         return self.engine.run(
             run,
-            snippet.gpus,
-            lambda gpus: on_start(task, gpus),
-            alone=snippet.alone,
+            gpus,
+            lambda chosen: on_start(task, chosen),
+            alone=task.snippet.alone,
             control=control,
         )
 

@@ -15,6 +15,7 @@ from kbtools.running.zygote_process import ZygoteFailed
 from kbtools.verification.machines import EngineRequest, OnStart, RunAnswer
 from kbtools.verification.ray.worker import Order
 from kbtools.verification.ray.worker_pool import Shared, WorkerPool, end_workers, first_line
+from kbtools.verification.schedule import Capacity
 
 TRIES = 4
 """A snippet is given up after this many of its workers died."""
@@ -38,8 +39,11 @@ class WorkerPools:
         """
         total = ray.cluster_resources()
         room = int(total.get("CPU", 1) + order.config.run.share * total.get("GPU", 0))
-        self.jobs = max(1, min(request.jobs or room, request.runs))
-        self.shared = Shared(order, request, resources, self.jobs)
+        jobs = max(1, min(request.jobs or room, request.runs))
+        # a machine may join later, as large as the one that the snippets were planned for
+        gpus = max(request.gpus, int(total.get("GPU", 0)))
+        self.capacity = Capacity(jobs, gpus, order.config.run.share)
+        self.shared = Shared(order, request, resources, jobs)
         self._pools: dict[tuple[int, bool, bool], WorkerPool] = {}
 
     def __enter__(self) -> Self:
@@ -67,14 +71,23 @@ class WorkerPools:
         end_workers(workers)
         self.shared.join()
 
+    def prepare_forks(self) -> None:
+        """Does nothing: workers are started when snippets wait for them."""
+
     def run(
-        self, run: Run, gpus: int, on_start: OnStart, *, alone: bool = False, control: bool = False
+        self,
+        run: Run,
+        gpus: tuple[int, ...],
+        on_start: OnStart,
+        *,
+        alone: bool = False,
+        control: bool = False,
     ) -> RunAnswer:
         """Runs one snippet; again on another worker when the one that has it dies."""
         reason, refusals = "", 0
         for attempt in range(TRIES):
             once = attempt >= SHARED
-            pool = self._pool(gpus, alone=alone or once, once=once)
+            pool = self._pool(len(gpus), alone=alone or once, once=once)
             worker = pool.take()
             if worker is None:
                 return RunAnswer(Outcome("lost", message=pool.trouble or "cancelled"))
