@@ -5,3 +5,20 @@ import `kbtools.repro`.
 """
 
 __version__ = "0.1.0"
+
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext kbtools`: shows the article below the traceback of a cell.
+
+    `shell` is that of IPython.
+    """
+    from kbtools.integrations import notebook
+
+    notebook.load(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """`%unload_ext kbtools`. `shell` is that of IPython."""
+    from kbtools.integrations import notebook
+
+    notebook.unload(shell)

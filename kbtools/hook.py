@@ -2,9 +2,9 @@
 
     python -m kbtools.hook script.py ...      (or -m MODULE, or -c CODE)
 
-or, in a program: `import kbtools.hook; kbtools.hook.install()`. The traceback is printed as it
-would be without it. The rest of kbtools is imported only when there is a traceback: programs that
-are not ours pay for what this module imports.
+or, in a program: `import kbtools.hook; kbtools.hook.install()`; in a notebook: `%load_ext kbtools`.
+The traceback is printed as it would be without it. The rest of kbtools is imported only when there
+is a traceback: programs that are not ours pay for what this module imports.
 """
 
 from __future__ import annotations
@@ -27,9 +27,15 @@ _installed = False
 def install() -> None:
     """Adds the article to `sys.excepthook` and `threading.excepthook`.
 
-    A hook that the program has set before is called first. A second call does nothing.
+    A hook that the program has set before is called first. A second call does nothing. In IPython
+    and Jupyter, which call no excepthook, it does what `%load_ext kbtools` does.
     """
     global _installed
+    if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()):
+        from kbtools.integrations import notebook
+
+        notebook.load(shell)
+        return
     if _installed:
         return
     _installed = True
