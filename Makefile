@@ -17,7 +17,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 help: ## what each of these does
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-kb: $(VENV)/.kb ## set up, verify every article that this machine can, build the site; ALL=yes: every snippet
+kb: $(VENV)/.kb ## set up (0.5 GB to download), verify every article that this machine can, build the site; ALL=yes: every snippet
 	kbtools check
 	kbtools verify $(if $(filter yes,$(ALL)),,--quick)
 	$(MAKE) site
