@@ -24,7 +24,7 @@ kb: $(VENV)/.kb ## set up (0.5 GB to download), verify every article that this m
 
 test: $(VENV)/.test lint ## set up, lint, type-check, run every test
 	coverage erase
-	coverage run -m pytest -q -n 2 tests
+	coverage run -m pytest -q -n 2 --dist worksteal tests
 	coverage combine -q
 	coverage report
 	pytest -q --codeblocks README.md CONTRIBUTING.md docs
@@ -36,7 +36,7 @@ lint: $(VENV)/.quick ## ruff and mypy
 	mypy $(addprefix -m ,$(ALONE))
 
 quick: $(VENV)/.quick ## the tests of a minute: no torch, no Ray, no browser, no building
-	pytest -q -n 2 -m "not slow" tests
+	pytest -q -n 2 --dist worksteal -m "not slow" tests
 
 check: $(VENV)/.kb ## every rule, every article
 	kbtools check

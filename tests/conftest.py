@@ -11,6 +11,7 @@ from pathlib import Path
 
 import forks
 import pytest
+import slowest
 from bases import Base, fence
 from chromium import chromium, our_site, reader
 from warm import WARM, warm_base
@@ -57,8 +58,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option of `tests/slowest.py`."""
+    slowest.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """On a runner of GitHub, too, a test says itself what kbtools is to see of it."""
+    slowest.register(config)
     for name in [name for name in os.environ if name.startswith("GITHUB_")]:
         del os.environ[name]
 

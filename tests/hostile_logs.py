@@ -14,7 +14,9 @@ ROOT = Path(__file__).parent.parent
 SIZE = 10_000_000
 """Characters of a log in the benchmark, and in one case of each door."""
 ENOUGH = HEAD + TAIL + 100_000
-"""Characters of the logs in the other cases: the middle of each is left out, as of a longer log."""
+"""Characters of some logs: the middle of each is left out, as of a longer log."""
+SHORTER = 300_000
+"""Characters of every log: what takes the square of a length takes 90 billion steps for it."""
 
 
 @cache
@@ -105,3 +107,6 @@ LOGS: dict[str, Callable[[int], str]] = {
     "wide characters": repeated("错误: "),
 }
 """What makes a log of so many characters."""
+CUT = ("binary", "literals on one line", "literals as errors", "line ends in strings")
+SIZES = [*((name, SHORTER) for name in LOGS), *((name, ENOUGH) for name in CUT)]
+"""Every log, and some whose middle is left out, with their characters."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hostile_logs import ENOUGH, LOGS
+from hostile_logs import LOGS, SIZES
 
 from kbtools.articles.model import Signature
 from kbtools.config import ToolchainForm
@@ -77,10 +77,10 @@ def test_what_was_recorded() -> None:
     assert differing(logs, *both()) == {}
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_what_hurts(name: str) -> None:
+@pytest.mark.parametrize(("name", "size"), SIZES)
+def test_what_hurts(name: str, size: int) -> None:
     """What is meant to hurt a matcher has one answer, and the page has it soon."""
-    log = LOGS[name](ENOUGH)
+    log = LOGS[name](size)
     if name == "surrogates":  # JSON's two halves become one character on their way there
         log = log.encode("utf-16", "surrogatepass").decode("utf-16")
     matcher, browser = both()

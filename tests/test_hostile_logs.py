@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from bases import KBTOOLS
-from hostile_logs import ENOUGH, LOGS, ROOT, SIZE, index_and_matcher
+from hostile_logs import ENOUGH, LOGS, ROOT, SIZE, SIZES, index_and_matcher
 
 from kbtools.integrations import new_issue
 
@@ -23,11 +23,11 @@ every line and no other test shares the processor. Here no log may take for ever
 """
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_the_matcher_ends(name: str) -> None:
+@pytest.mark.parametrize(("name", "size"), SIZES)
+def test_the_matcher_ends(name: str, size: int) -> None:
     """Logs of any content have an end, and are no article."""
     _, matcher = index_and_matcher()
-    log = LOGS[name](ENOUGH)
+    log = LOGS[name](size)
     started = time.process_time()
     diagnosis = matcher.diagnose(log)
     assert time.process_time() - started < SECONDS
