@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,10 +35,21 @@ def first_result(page: Any) -> str:
     return str(page.locator(".kb-results li a").first.get_attribute("href"))
 
 
-@pytest.mark.parametrize("language", ["", "zh/"])
+@pytest.fixture(scope="module", params=["", "zh/"])
+def searching(
+    request: pytest.FixtureRequest, chromium: Any, our_site: Served
+) -> Iterator[tuple[Reader, str]]:
+    """A reader for all searches in a language: scripts and index are fetched once."""
+    reader = Reader(chromium, our_site, viewport={"width": 1280, "height": 820})
+    yield reader, request.param
+    reader.context.close()
+    assert reader.wrongs == []
+
+
 @pytest.mark.parametrize("query", FIRST)
-def test_search(reader: Reader, query: str, language: str) -> None:
+def test_search(searching: tuple[Reader, str], query: str) -> None:
     """An error line, an identifier or a Chinese word finds its article first, in both languages."""
+    reader, language = searching
     page = reader.open(f"{language}search/")
     page.fill("#kb-q", query)
     assert first_result(page) == f"{reader.url}{language}{FIRST[query]}/"
