@@ -113,7 +113,10 @@ class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     packages: tuple[str, ...] = ()
     """Shell patterns of distribution names, as in `nvidia-*`."""
     headline: tuple[str, ...] = ()
-    """Canonical names of the distributions by which a toolchain is named and sorted, in order."""
+    """What a toolchain is named and sorted by, in order.
+
+    Canonical names of distributions; `cuda` adds the version of nvcc, and `gpus` the GPU.
+    """
     version_texts: dict[str, tuple[VersionText, ...]] = {}
     """Distribution → texts of a log that show its version beside its name and the version.
 

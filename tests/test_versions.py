@@ -269,5 +269,6 @@ def test_label() -> None:
     """A toolchain is named by the packages of the headline, in its order; else by its Python."""
     assert BOX.brief(["triton", "torch", "numpy"]) == "triton 3.7.1, torch 2.13.0+cu130"
     assert BOX.brief(["numpy"]) == "Python 3.11.7"
-    assert BOX.label([]) == "Python 3.11.7, nvcc 13.0.88, NVIDIA H200"
-    assert LAPTOP.label(["torch"]) == f"Python 3.14.0rc2, torch {NIGHTLY}, no GPU"
+    assert BOX.label([]) == "Python 3.11.7"
+    assert BOX.label(["cuda", "gpus"]) == "Python 3.11.7, nvcc 13.0.88, NVIDIA H200"
+    assert LAPTOP.label(["torch", "gpus"]) == f"Python 3.14.0rc2, torch {NIGHTLY}, no GPU"

@@ -95,7 +95,7 @@ def where(observation: Observation, headline: Sequence[str]) -> str:
     `headline` has the names of the packages that toolchains are named by.
     """
     toolchain = observation.row.toolchain
-    ran_on = f"{toolchain.software(headline)}, no GPU used"
-    if observation.snippet.gpus:
-        ran_on = toolchain.label(headline)
+    ran_on = toolchain.label(headline)
+    if "gpus" in headline and not observation.snippet.gpus:
+        ran_on = f"{toolchain.software(headline)}, no GPU used"
     return "; ".join(filter(None, (ran_on, observation.row.outcome.where)))

@@ -18,6 +18,7 @@ from kbtools.matching.cleaning import NOISE, PREFIXES
 from kbtools.matching.rules import Rules
 from kbtools.matching.versions import OF_MACHINE, VersionPatterns, version_patterns
 from kbtools.packaged import settings_of
+from kbtools.toolchains.model import MACHINE
 
 PUBLISHED_AT = "api/v1/signatures.json"
 """Where the index stands below the address of a site."""
@@ -94,6 +95,7 @@ def index_of(matters: Iterable[FrontMatter], settings: Config) -> Index:
         repository=base.repository,
         install=base.install,
         versions=versions,
+        rules=Rules(machine=tuple(name for name, _ in versions if name in MACHINE)),
     )
 
 

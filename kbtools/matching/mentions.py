@@ -125,7 +125,7 @@ QUIET_RECORD = (
 """The same in a log record."""
 LOUD = (
     r"^(?:\[?std(?:err|out)\]?[:>|]? ?|\[[^\]\n]{1,60}\]:? ?|[^\s:]{1,200}: ){0,2}"
-    r"(?:(?:[\w.]*(?:Error|Exception|Unsupported|OutOfResources)|CUDA error|Triton Error"
+    r"(?:(?:[\w.]*(?:Error|Exception|Unsupported|OutOfResources)|[A-Z]\w{1,20} [Ee]rror"
     r"|(?:fatal )?error)\b|[Tt]erminate called|what\(\)|=========|Traceback |ptxas|nvcc|nvlink"
     r"|E {2,})|Assertion `|Traceback \(most recent"
     r"|\"(?:log|stderr|exc_info|exc_text|exception|traceback|stack_trace)\"\s?:"

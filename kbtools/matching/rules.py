@@ -39,7 +39,7 @@ LISTED = (
 """The prefix of a line of a file that a program lists: its name and number, or a mark."""
 CODE = (
     rf"^{LISTED}(?:raise \w|assert |#(?!\d)|//|/\*|\* |\"\"\"|'''|return |print\(|def |class "
-    r"|import |(?:el)?if |from \w+ import |with pytest\.raises|TORCH_CHECK|printf\(|except \S"
+    r"|import |(?:el)?if |from \w+ import |with pytest\.raises|[A-Z]{2,20}_CHECK|printf\(|except \S"
     r"|[\w.]+\.(?:debug|info|warning|error|exception|critical|warn|check|assert\w*)\()"
 )
 """A line of a program's source, as tracebacks show it, not a line of its output."""

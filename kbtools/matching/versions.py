@@ -53,7 +53,7 @@ OF_MACHINE: VersionPatterns = (
         ),
     ),
 )
-"""What a log shows of the machine, whatever the knowledge base is about."""
+"""What a log shows of the machine; beside Python only what the knowledge base names."""
 
 
 def version_patterns(affected: Iterable[Mapping[str, str]], form: ToolchainForm) -> VersionPatterns:
@@ -65,11 +65,13 @@ def version_patterns(affected: Iterable[Mapping[str, str]], form: ToolchainForm)
     names = {canonicalize_name(name) for condition in affected for name in condition}
     names |= {canonicalize_name(name) for name in form.packages if re.fullmatch(r"[\w.-]+", name)}
     names |= {canonicalize_name(name) for name in (*form.headline, *form.version_texts)}
+    if names & {*MACHINE} - {"python"}:  # what a GPU can do is up to its driver and toolkit, too
+        names |= {"cuda", "driver"}
     texts = {canonicalize_name(name): lines for name, lines in form.version_texts.items()}
     distributions = sorted(names - {*MACHINE})
     return (
         *((name, _patterns_of(name, texts.get(name, ()))) for name in distributions),
-        *OF_MACHINE,
+        *(entry for entry in OF_MACHINE if entry[0] == "python" or entry[0] in names),
     )
 
 

@@ -120,7 +120,7 @@ def _machine(run: ToolchainRun) -> Iterator[str]:
         yield f"<br>{count} × {code(gpu.name)}, compute capability {gpu.sm}, driver " + code(
             toolchain.driver or "unknown"
         )
-    if not toolchain.gpus:
+    if not toolchain.gpus and "gpus" in run.headline:
         yield "<br>no GPU"
     if run.unsandboxed:
         yield f"<br>**not sandboxed**: {code(run.unsandboxed)}"

@@ -81,16 +81,18 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         return ", ".join(packages) or f"Python {self.python}"
 
     def software(self, headline: Sequence[str]) -> str:
-        """A line for a person: the Python, the packages of `headline`, nvcc."""
+        """A line for a person: the Python, the packages of `headline`, nvcc if it names `cuda`."""
         parts = [f"Python {self.python}"]
         if any(name in self.packages for name in headline):
             parts.append(self.brief(headline))
-        if self.cuda:
+        if self.cuda and "cuda" in headline:
             parts.append(f"nvcc {self.cuda}")
         return ", ".join(parts)
 
     def label(self, headline: Sequence[str]) -> str:
-        """The software, and the GPU."""
+        """The software, and the GPU if `headline` names `gpus`."""
+        if "gpus" not in headline:
+            return self.software(headline)
         return f"{self.software(headline)}, {self.gpus[0].name if self.gpus else 'no GPU'}"
 
     def version(self, name: str) -> str | None:

@@ -7,7 +7,7 @@ const STORED = "kb-toolchain";
 
 /** Makes the form in its place. */
 export function mount(box) {
-  const { affected, versions, gpus, words } = JSON.parse(box.dataset.you);
+  const { affected, versions, gpus = {}, texts, words } = JSON.parse(box.dataset.you);
   const answer = make("p", { class: "kb-answer", role: "status" });
   if (!affected.length) {
     answer.textContent = words.always;
@@ -41,7 +41,7 @@ export function mount(box) {
   };
 
   const pasted = () => {
-    const toolchain = parseToolchain(area.value);
+    const toolchain = parseToolchain(area.value, texts);
     if (toolchain.gpus)
       for (const gpu of toolchain.gpus) if (gpu && !gpu.sm) gpu.sm = gpus[gpu.name] || null;
     if (isEmpty(toolchain)) {

@@ -18,7 +18,6 @@ from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.remedy import first_card
 from kbtools.site.pages.strip import names_of, strip
 from kbtools.site.rendering import LONG, cut
-from kbtools.toolchains.model import MACHINE
 
 
 def article_page(
@@ -151,8 +150,11 @@ def you(frame: Frame, view: ArticleView) -> dict[str, object]:
     return {
         "affected": view.article.matter.affected,
         "versions": versions_of,
-        "machine": MACHINE,
-        "gpus": gpus if "sm" in versions_of else {},
+        "texts": {
+            name: [text.partition("{version}")[0] for text in texts]
+            for name, texts in frame.model.config.toolchain.version_texts.items()
+        },
+        **({"gpus": gpus} if "sm" in versions_of else {}),
         "words": frame.words.part("you"),
     }
 

@@ -40,6 +40,7 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
         cells: The article's cells of the board, one for each toolchain.
     """
     names, headline = names_of(view), frame.model.headline
+    distributions = [name for name in headline if name not in MACHINE]
     common = {toolchain.identity for toolchain in frame.model.common}
     groups: dict[str, list[tuple[Toolchain, Cell]]] = {}
     for toolchain, cell in zip(frame.model.toolchains, cells, strict=True):
@@ -49,7 +50,7 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
     marks = []
     ordered = sorted(
         groups.items(),
-        key=lambda group: _versions(group[1][0][0], names or [*headline, "python"]),
+        key=lambda group: _versions(group[1][0][0], names or [*distributions, "python"]),
     )
     for label, members in ordered:
         measured = {cell.mark for _, cell in members} & {FAILS, WORKS, CONTRADICTED}

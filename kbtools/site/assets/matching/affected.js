@@ -185,7 +185,6 @@ export function isAffected(affected, toolchain) {
 
 const NAMED = { python: "python", nvcc: "cuda", driver: "driver" };
 const LINES = [
-  [/^PyTorch version:\s*(\d\S*)/, (m, t) => setOnce(t.packages, "torch", m[1])],
   [/^Python version:\s*(\d[\w.+]*)/, (m, t) => setOnce(t, "python", m[1])],
   [/^CUDA runtime version:\s*(\d[\d.]*)/, (m, t) => setOnce(t, "cuda", m[1])],
   [/^Nvidia driver version:\s*(\d[\d.]*)/i, (m, t) => setOnce(t, "driver", m[1])],
@@ -210,8 +209,12 @@ function named(match, toolchain) {
   else setOnce(toolchain.packages, canonical(name), match[2]);
 }
 
-/** The toolchain that a text shows: `pip list` or `freeze`, `kbtools env` or `collect_env`. */
-export function parseToolchain(text) {
+/** The toolchain that a text shows: `pip list` or `freeze`, `kbtools env` or what a package prints.
+
+`texts` are those before the version of a package, by its name: `{torch: ["PyTorch version: "]}`. */
+export function parseToolchain(text, texts = {}) {
+  const announced = Object.entries(texts).flatMap(([name, before]) =>
+    before.map((words) => [words.trimEnd(), name]));
   const toolchain = { python: null, cuda: null, driver: null, gpus: null, packages: Object.create(null) };
   const trimmed = text.trim();
   if (trimmed.startsWith("{")) {
@@ -229,6 +232,11 @@ export function parseToolchain(text) {
   }
   for (const line of trimmed.slice(0, 500000).split(/\r?\n/)) {
     const start = line.trim().slice(0, 500);
+    for (const [words, name] of announced)
+      if (start.startsWith(words)) {
+        const version = /^\s*(\d\S*)/.exec(start.slice(words.length));
+        if (version) setOnce(toolchain.packages, name, version[1]);
+      }
     for (const [pattern, record] of LINES) {
       const match = pattern.exec(start);
       if (match) {
