@@ -199,10 +199,7 @@ def test_explain(word: str, tmp_path: Path) -> None:
     text = output_of(root, "explain", word)
     assert text.startswith("# KB0001: error: it fails\n\n**Upgrade.**\n\n- State: reproduced;")
     assert 'raise SystemExit("it fails")' in text
-    assert (
-        "| r1 (repro) | reproduced | Python 3.11.7, triton 2.3.0 | 2026-01-31 |"
-        in text
-    )
+    assert "| r1 (repro) | reproduced | Python 3.11.7, triton 2.3.0 | 2026-01-31 |" in text
 
 
 @pytest.fixture

@@ -118,8 +118,12 @@ def new_base(folder: Path, name: str, prefix: str) -> list[Path]:
         FILE: "kbtools.toml",
         "toolchains.toml": "toolchains.toml",
         "mkdocs.yml": "mkdocs.yml",
+        "README.md": "README.md",
+        "requirements.txt": "requirements.txt",
         ".gitignore": "gitignore",
         ".github/workflows/verify.yml": "verify.yml",
+        ".github/workflows/nightly.yml": "nightly.yml",
+        ".github/workflows/publish.yml": "publish.yml",
         f"kb/{prefix}0001-division-by-zero.md": "first.md",
     }
     written = []

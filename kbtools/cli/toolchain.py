@@ -86,6 +86,9 @@ def sync(ctx: click.Context, names: tuple[str, ...], everything: bool) -> None:
     if everything:
         built = (name for name, declaration in declarations.items() if declaration.is_built)
         names = tuple(dict.fromkeys((*names, *built)))
+    if everything and not names:
+        click.echo("toolchains.toml declares no toolchain that is built")
+        return
     if not names:
         raise click.UsageError("name some toolchains, or all of them with --all")
     # a terminal that is closed: end as on Ctrl-C, with what is half-built removed

@@ -66,7 +66,7 @@ def version_patterns(affected: Iterable[Mapping[str, str]], form: ToolchainForm)
     names |= {canonicalize_name(name) for name in form.packages if re.fullmatch(r"[\w.-]+", name)}
     names |= {canonicalize_name(name) for name in (*form.headline, *form.version_texts)}
     if names & {*MACHINE} - {"python"}:  # what a GPU can do is up to its driver and toolkit, too
-        names |= {"cuda", "driver"}
+        names |= {canonicalize_name("cuda"), canonicalize_name("driver")}
     texts = {canonicalize_name(name): lines for name, lines in form.version_texts.items()}
     distributions = sorted(names - {*MACHINE})
     return (

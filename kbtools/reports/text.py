@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -83,7 +84,8 @@ def red(result: Result) -> str:
     if output:
         lines.append(f"  {'output':<9} the last {min(TAIL, len(output))} of {len(output)} lines")
         lines += [f"  | {line}" for line in output[-TAIL:]]
-    lines.append(f"  {'alone':<9} kbtools verify {snippet.name} --all")
+    where = f" --toolchain {shlex.quote(task.name)}" if task.name else ""
+    lines.append(f"  {'alone':<9} kbtools verify {snippet.name} --all{where}")
     return "\n".join(lines)
 
 

@@ -1,0 +1,33 @@
+"""`docs/configuration.md` explains every key of `kbtools.toml`, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from kbtools.config import Config
+
+DOCUMENT = Path(__file__).parent.parent / "docs" / "configuration.md"
+
+
+def test_every_key_is_explained() -> None:
+    """Each table of `Config` has a section, and each of its keys a row."""
+    text = DOCUMENT.read_text("utf-8")
+    sections = dict(
+        re.findall(r"^## \[([\w-]+)\]\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    )
+    tables = {
+        field.encode_name: {key.encode_name for key in msgspec.structs.fields(field.type)}
+        for field in msgspec.structs.fields(Config)
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct)
+    }
+    rows = {
+        name: set(
+            re.findall(r"`([\w-]+)`", " ".join(re.findall(r"^\|([^|]+)\|", body, re.MULTILINE)))
+        )
+        for name, body in sections.items()
+    }
+    assert rows == tables
+    assert "share" in tables["run"]
