@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from kbtools.outcome import Isolation
+from kbtools.running.variables import OF_EACH_RUN, changed_variables
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -54,8 +55,9 @@ class Run(msgspec.Struct, frozen=True):
         """
         if self.language != "python":
             return None
-        needs_spawn = self.spawn or self.env or self.tool or "environ" in self.source
-        return "spawn" if needs_spawn else "fork"
+        by_code = changed_variables(self.source)
+        can_fork = by_code is not None and by_code | set(self.env) <= OF_EACH_RUN
+        return "fork" if can_fork and not (self.spawn or self.tool) else "spawn"
 
     @property
     def file_name(self) -> str:
