@@ -106,8 +106,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Prepares the verifiers of the session, and the reports of `--diagnose`."""
     config.stash[VERIFIERS] = Verifiers(config.getoption("toolchain"))
-    if knowledge_base_around(config.invocation_params.dir):
-        add_markers(config)
+    if config.getoption("markers") and knowledge_base_around(config.invocation_params.dir):
+        add_markers(config)  # in a run, the first article brings them
     if config.getoption("diagnose") or config.getini("kbtools_diagnose"):
         config.pluginmanager.import_plugin("kbtools.integrations.pytest_diagnose")
 
