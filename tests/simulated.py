@@ -55,7 +55,8 @@ def in_order(
 ) -> list[Span]:
     """As kbtools ran snippets before it had schedules: in the order given, by a pool of threads.
 
-    A thread that has a job waits for its GPUs, and does nothing else meanwhile.
+    A thread that has a job waits for its GPUs, and does nothing else meanwhile. Several GPUs were
+    held alone.
     """
     slots = Slots(capacity.gpus, capacity.share)
     waiting, blocked = list(reversed(jobs)), list[Job]()
@@ -66,7 +67,7 @@ def in_order(
         while waiting and len(blocked) + len(events) < capacity.jobs:
             blocked.append(waiting.pop())
         for job in tuple(blocked):
-            gpus = slots.take(job.gpus, alone=job.alone)
+            gpus = slots.take(job.gpus, alone=job.alone or job.gpus > 1)
             if gpus is not None:
                 blocked.remove(job)
                 span = Span(job, gpus, now, now + seconds(job))
@@ -75,7 +76,7 @@ def in_order(
         if len(blocked) + len(events) < capacity.jobs and waiting:
             continue
         now, _, ended = heapq.heappop(events)
-        slots.give_back(ended.gpus, alone=ended.job.alone)
+        slots.give_back(ended.gpus, alone=ended.job.alone or ended.job.gpus > 1)
     return result
 
 

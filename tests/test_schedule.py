@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+import msgspec
 import pytest
 from simulated import Span, makespan, spans
 
@@ -34,8 +35,8 @@ def test_longest_first() -> None:
     assert starts(jobs, Capacity(jobs=1)) == [1, 2, 3, 0]
 
 
-def test_three_queues() -> None:
-    """Whole GPUs come first, those that need most of them before all; then shared GPUs; then none.
+def test_the_queues() -> None:
+    """Whole GPUs come first; then places on several GPUs, then on one; then no GPU.
 
     With one job at a time nothing but the order decides.
     """
@@ -46,12 +47,12 @@ def test_three_queues() -> None:
         Job(3, gpus=2, seconds=1.0),
         Job(4, gpus=1),
     ]
-    assert starts(jobs, Capacity(jobs=1, gpus=2)) == [3, 2, 4, 1, 0]
+    assert starts(jobs, Capacity(jobs=1, gpus=2)) == [2, 3, 4, 1, 0]
 
 
 def test_what_waits_for_a_gpu_holds_no_worker() -> None:
     """While one snippet has every GPU, those that need none go on."""
-    jobs = [Job(0, gpus=2, seconds=10.0), Job(1, gpus=2, seconds=10.0)]
+    jobs = [Job(n, gpus=2, alone=True, seconds=10.0) for n in range(2)]
     jobs += [Job(n, seconds=1.0) for n in range(2, 12)]
     ran = run(jobs, Capacity(jobs=2, gpus=2))
     assert (ran[0].begin, ran[1].begin) == (0.0, 10.0)
@@ -83,6 +84,21 @@ def test_a_gpu_that_nobody_waits_for_is_shared() -> None:
     )
     placements = list(iter(schedule.start, None))
     assert [(p.job.number, p.gpus) for p in placements] == [(1, (1,)), (2, (1,))]
+
+
+def test_several_gpus_are_shared() -> None:
+    """A snippet that needs a place on two GPUs waits for them together, before those that need one.
+
+    Until it has them nothing is started on either.
+    """
+    capacity = Capacity(jobs=8, gpus=2, share=1)
+    jobs = [Job(0, gpus=2), Job(1, gpus=2), *(Job(n, gpus=1, seconds=1.0) for n in range(2, 6))]
+    schedule = Schedule(jobs, capacity)
+    first = schedule.start()
+    assert first and (first.job.number, first.gpus) == (0, (0, 1))
+    assert schedule.start() is None
+    both = run(jobs, msgspec.structs.replace(capacity, share=4))
+    assert (both[0].begin, both[1].begin, both[2].begin) == (0.0, 0.0, 0.0)
 
 
 def test_forks_wait_until_they_may_start() -> None:
@@ -159,7 +175,7 @@ def test_every_job_runs_and_nothing_is_asked_for_too_much(seed: int) -> None:
         for gpu in span.gpus:
             on_it = [other for other in beside if gpu in other.gpus]
             assert len(on_it) <= capacity.share
-            assert len(on_it) == 1 or not any(other.job.is_exclusive for other in on_it)
+            assert len(on_it) == 1 or not any(other.job.alone for other in on_it)
 
 
 @pytest.mark.parametrize("seed", range(100))

@@ -36,14 +36,25 @@ def test_alone_keeps_the_next_snippet_out(alone: bool) -> None:
 
 
 def test_one_of_several_gpus_is_taken_alone() -> None:
-    """The other GPU can still be shared; a snippet that needs all of them has to wait."""
+    """The other GPU can still be shared; a snippet that needs a place on each has to wait."""
     slots = Slots(2, 2)
     kinds = (False, True, False)
     assert [slots.take(1, alone=alone) for alone in kinds] == [(0,), (1,), (0,)]
-    for gpu, alone in ((0, False), (1, True), (0, False)):
+    for gpu, alone in ((0, False), (1, True)):
         assert slots.take(2) is None
         slots.give_back((gpu,), alone=alone)
-    assert slots.take(2) == (0, 1)
+    assert slots.take(2) == (1, 0)
+    assert slots.take(2) is None, "there is one place more, on one of them"
+
+
+def test_several_gpus_alone() -> None:
+    """They are given when nobody shares any of them."""
+    slots = Slots(2, 2)
+    assert slots.take(1) == (0,)
+    assert slots.take(2, alone=True) is None
+    slots.give_back((0,))
+    assert slots.take(2, alone=True) == (0, 1)
+    assert slots.take(1) is None
 
 
 def test_the_emptiest_gpu_is_taken() -> None:

@@ -23,6 +23,7 @@ def test_json(base: Base) -> None:
     assert set(finished.json) == {
         "schema",
         "toolchain",
+        "seconds",
         "unsandboxed",
         "results",
         "summary",
@@ -41,6 +42,7 @@ def test_json(base: Base) -> None:
     }
     assert row["reason"] == "ran to its end"
     assert 0 < row["seconds"] < 20
+    assert finished.json["seconds"] >= row["seconds"]
 
 
 def test_json_on_standard_output(base: Base) -> None:

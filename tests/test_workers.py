@@ -154,7 +154,7 @@ def verifying(
 def test_who_waits_for_gpus_holds_no_worker(base: Base) -> None:
     """With two jobs, two snippets that want both GPUs leave one job to those that want none."""
     tasks = planned(base, 2, a="gpus:2", b="gpus:2", c="cpu", d="cpu", e="gpu")
-    engine = ImaginedEngine(Capacity(jobs=2, gpus=2))
+    engine = ImaginedEngine(Capacity(jobs=2, gpus=2, share=1))
     with verifying(base, engine, tasks) as finished:
         engine.wait_until_running(a=(0, 1), c=())
         engine.end("c")

@@ -196,7 +196,7 @@ class Snippet(msgspec.Struct, frozen=True):
     @property
     def alone(self) -> bool:
         """Whether it shares its GPUs with no other snippet: `gpus:1` is a GPU to itself."""
-        return self.keys.requires.startswith("gpus:")
+        return self.keys.requires == "gpus:1"
 
     @property
     def source(self) -> str:

@@ -34,6 +34,8 @@ class _Row(msgspec.Struct, frozen=True):
 class _OneRun(msgspec.Struct, frozen=True):
     schema: int
     toolchain: Toolchain
+    seconds: float
+    """Wall time of the run."""
     unsandboxed: str
     results: list[_Row]
     summary: dict[str, int]
@@ -45,6 +47,7 @@ class _OneRun(msgspec.Struct, frozen=True):
 class _NamedRun(msgspec.Struct, frozen=True):
     name: str | None
     toolchain: Toolchain
+    seconds: float
     unsandboxed: str
     results: list[_Row]
     summary: dict[str, int]
@@ -57,15 +60,22 @@ class _SeveralRuns(msgspec.Struct, frozen=True):
 
 
 def as_json(runs: Sequence[ToolchainRun]) -> bytes:
-    """`{"schema", "toolchain", "unsandboxed", "results": […], "summary": {verdict: count},
-    "left_out": […]}`; with several toolchains `{"schema", "runs": [{"name", "toolchain", …}]}`.
+    """`{"schema", "toolchain", "seconds", "unsandboxed", "results": […], "summary": {verdict:
+    count}, "left_out": […]}`; with several toolchains `{"schema", "runs": [{"name", "toolchain",
+    …}]}`.
     """
     document: _OneRun | _SeveralRuns
     if len(runs) == 1:
         [run] = runs
         rows = [_row(result) for result in run.results]
         document = _OneRun(
-            SCHEMA, run.toolchain, run.unsandboxed, rows, _summary(rows), run.left_out_names
+            SCHEMA,
+            run.toolchain,
+            round(run.seconds, 3),
+            run.unsandboxed,
+            rows,
+            _summary(rows),
+            run.left_out_names,
         )
     else:
         document = _SeveralRuns(SCHEMA, [_named(run) for run in runs])
@@ -75,7 +85,13 @@ def as_json(runs: Sequence[ToolchainRun]) -> bytes:
 def _named(run: ToolchainRun) -> _NamedRun:
     rows = [_row(result) for result in run.results]
     return _NamedRun(
-        run.name, run.toolchain, run.unsandboxed, rows, _summary(rows), run.left_out_names
+        run.name,
+        run.toolchain,
+        round(run.seconds, 3),
+        run.unsandboxed,
+        rows,
+        _summary(rows),
+        run.left_out_names,
     )
 
 

@@ -1,4 +1,4 @@
-"""GPUs as slots. Small snippets share a GPU; one that fills it or needs several is alone on it."""
+"""GPUs as slots. Small snippets share a GPU; one that fills it is alone on it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,12 @@ class Slots:
     ) -> tuple[int, ...] | None:
         """Takes `count` GPUs, the emptiest, and gives their indices; None if too few are free.
 
-        A single GPU is shared with other snippets that ask for one, unless `alone`. Several GPUs
-        are held alone.
-
         Args:
             count: GPUs to take; of none it gives none.
-            alone: Whether nobody else may share a single GPU.
+            alone: Whether nobody else may share them.
             spare: Indices of GPUs that are not taken, however free they are.
         """
-        places = self._places(count, alone=alone)
+        places = self._share if alone else 1
         able = [gpu for gpu in self.emptiest(spare) if self._free[gpu] >= places][:count]
         if len(able) < count:
             return None
@@ -46,7 +43,7 @@ class Slots:
             gpus: What it gave.
             alone: As it was asked.
         """
-        places = self._places(len(gpus), alone=alone)
+        places = self._share if alone else 1
         for gpu in gpus:
             self._free[gpu] += places
 
@@ -54,7 +51,3 @@ class Slots:
         """The indices of the GPUs, those with the most free places first, without `spare`."""
         gpus = [gpu for gpu in range(len(self._free)) if gpu not in spare]
         return sorted(gpus, key=lambda gpu: -self._free[gpu])
-
-    def _places(self, count: int, *, alone: bool) -> int:
-        """On each of `count` GPUs."""
-        return 1 if count == 1 and not alone else self._share

@@ -1,9 +1,10 @@
 """Which snippet runs next, and on which GPUs. It knows no clock, no thread and no process.
 
-What wants whole GPUs comes first, then what shares one, then what needs none; in each of these
-queues what takes longest comes first, and what was never run before all others, as it may take
-longer still. A snippet that lacks what it needs lets those behind it go ahead, with one exception:
-on a GPU that it will have to itself nothing else is started, or that GPU would never be empty.
+What wants whole GPUs comes first, then what wants places on several, then what wants a place on
+one, then what needs none; in each of these queues what takes longest comes first, and what was
+never run before all others, as it may take longer still. A snippet that lacks what it needs lets
+those behind it go ahead, with one exception: nothing else is started on the GPUs that such a
+snippet waits for, or they might never be free for it at once.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Job(msgspec.Struct, frozen=True):
     """Its own among the jobs of a schedule."""
     gpus: int = 0
     alone: bool = False
-    """Whether no other snippet may share its only GPU; several GPUs are never shared."""
+    """Whether no other snippet may share its GPUs."""
     seconds: float | None = None
     """That it is expected to take; None where nobody knows."""
     sleeps: bool = False
@@ -45,18 +46,19 @@ class Job(msgspec.Struct, frozen=True):
     """Whether it has to wait until modules are imported for it."""
 
     @property
-    def is_exclusive(self) -> bool:
-        """Whether its GPUs are its own."""
+    def is_demanding(self) -> bool:
+        """Whether it wants more than a place on any one GPU: a whole GPU, or several at once."""
         return self.gpus > 1 or (self.gpus == 1 and self.alone)
 
     @property
     def rank(self) -> tuple[int, int, float, int]:
         """Sorts jobs into the order in which they should start.
 
-        Of those with GPUs of their own the one with the most comes first: later it would have to
-        wait until so many are free at once.
+        Of the demanding ones those come first that nobody may stand beside, since all others can
+        stand beside each other; then those with the most GPUs, which later would have to wait
+        until so many are free at once.
         """
-        queue = 0 if self.is_exclusive else 1 if self.gpus else 2
+        queue = (0 if self.alone else 1) if self.is_demanding else 2 if self.gpus else 3
         longest = -math.inf if self.seconds is None else -self.seconds
         return queue, -self.gpus, longest, self.number
 
@@ -101,7 +103,7 @@ class Schedule:
         for job in sorted(jobs, key=lambda job: job.rank):
             if job.gpus > capacity.gpus:
                 raise ValueError(f"{job.gpus} GPUs are needed, this machine has {capacity.gpus}")
-            kind = job.gpus, job.is_exclusive, job.sleeps, job.forks
+            kind = job.gpus, job.alone, job.sleeps, job.forks
             self._lines.setdefault(kind, deque()).append(job)
 
     def __len__(self) -> int:
@@ -119,10 +121,21 @@ class Schedule:
             if placement := self._placed(line[0], reserved):
                 line.popleft()
                 return placement
-            if line[0].is_exclusive:
+            if line[0].is_demanding:
                 waiting = line[0].gpus * len(line)
-                reserved.update(self._slots.emptiest(reserved)[:waiting])
+                limit = self._most_reserved(line[0])
+                reserved.update(self._slots.emptiest(reserved)[: min(waiting, limit)])
         return None
+
+    def _most_reserved(self, job: Job) -> int:
+        """How many GPUs may be kept free for a job and those behind it that need the same.
+
+        What has GPUs to itself leaves enough of them to what wants places on several, which may
+        take much longer, where there are so many.
+        """
+        widest = max((line[0].gpus for line in self._lines.values() if line), default=0)
+        rest = self.capacity.gpus - widest
+        return rest if job.alone and rest > 0 else self.capacity.gpus
 
     def end(self, placement: Placement) -> None:
         """Frees what a job held."""
