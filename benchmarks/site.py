@@ -16,23 +16,19 @@ Each is run twice, in turn, and the faster run counts. The files are in memory w
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import random
 import re
-import resource
 import shutil
 import string
-import subprocess
 import sys
 import tempfile
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from urllib.parse import urljoin
 
-from kbtools.site.linkcheck import take_apart
+from weights import compressed, page_weight, run
 
 KBTOOLS = (sys.executable, "-m", "kbtools.cli")
 RATIO, GROWTH, PAGE, SEARCH = 1.3, 1.1, 100_000, 600_000
@@ -41,16 +37,6 @@ LARGE = 1000
 MEMORY = Path("/dev/shm")
 VOCABULARY = 20_000
 """Words of all articles together. As in a language, the second is half as frequent as the first."""
-
-
-def run(*command: str, cwd: Path) -> float:
-    """Runs a command to its end; the processor seconds that it and all it started took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    if process.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{process.stdout}{process.stderr}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @cache
@@ -97,32 +83,6 @@ def knowledge_base(folder: Path, count: int) -> None:
         )
         (folder / "kb" / f"{name}-synthetic.md").write_text(article, "utf-8")
         shutil.copy(evidence, evidence.with_name(f"{name}.jsonl"))
-
-
-def compressed(file: Path) -> int:
-    """Bytes that a server sends of a file."""
-    content = file.read_bytes()
-    packed = file.suffix.startswith(".pf_") or file.suffix == ".pagefind"
-    return len(content) if packed else len(gzip.compress(content, 6))
-
-
-def page_weight(site: Path, name: str) -> int:
-    """Bytes of a page and of all that it loads, modules that scripts import included."""
-    page = site / name / "index.html"
-    html = page.read_bytes()
-    queue = [urljoin(f"/{name}/", link) for link, loaded in take_apart(html).addresses if loaded]
-    total, addresses = compressed(page), set[str]()
-    while queue:
-        address = queue.pop().partition("?")[0]
-        if address in addresses or not address.startswith("/"):
-            continue
-        addresses.add(address)
-        file = site / address[1:]
-        total += compressed(file)
-        if file.suffix == ".js":
-            imports = re.findall(r"""(?m)^import .*?["'](\.[^"']+)["']""", file.read_text("utf-8"))
-            queue += [urljoin(address, link) for link in imports]
-    return total
 
 
 def search_weight(site: Path, words: int = 6, results: int = 10) -> int:
