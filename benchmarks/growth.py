@@ -1,6 +1,6 @@
 """How the commands grow with the articles: CPU seconds at several sizes, and the power that fits.
 
-    python benchmarks/growth.py [--sizes 100,500,1000,2000] [--before FOLDER] [--rounds N]
+    python benchmarks/growth.py [--sizes 100,500,1000] [--before FOLDER] [--rows TEXT]
 
 Bases are made of the real articles (`synthetic.py`), in a temporary folder. FOLDER is a checkout of
 another commit, whose kbtools takes turns with this one. The seconds are those of the command and of
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from synthetic import ROOT, make_base
@@ -101,11 +101,22 @@ def power(seconds: Mapping[int, float], empty: float) -> float:
 
 
 def measure(
-    base: Config, checkouts: Mapping[str, Path], rounds: int
+    base: Config, rows: Sequence[str], checkouts: Mapping[str, Path], rounds: int
 ) -> dict[tuple[str, str], float]:
-    """Row and checkout → the smallest CPU seconds of the rounds, in which checkouts take turns."""
+    """The smallest CPU seconds of the rounds, in which the checkouts take turns.
+
+    Args:
+        base: What the commands work on.
+        rows: Those of `ROWS` that are measured.
+        checkouts: Name → the folder of a kbtools.
+        rounds: How often each command is measured.
+
+    Returns:
+        Row and name of the checkout → seconds.
+    """
     best: dict[tuple[str, str], float] = {}
-    for row, (prepare, words) in ROWS.items():
+    for row in rows:
+        prepare, words = ROWS[row]
         for checkout in checkouts.values() if prepare is not forget else ():
             cpu_seconds(checkout, base, words)  # keeps what the command finds when it is measured
         for _ in range(rounds):
@@ -123,20 +134,22 @@ def main() -> None:
     parser.add_argument("--sizes", default="100,500,1000,2000")
     parser.add_argument("--before", type=Path, help="a checkout to compare with")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", default="", help="only rows with this text, as in `verify`")
     options = parser.parse_args()
     sizes = [int(word) for word in options.sizes.split(",")]
     checkouts = {"now": ROOT}
     if options.before:
         checkouts = {"before": options.before.resolve(), "now": ROOT}
+    rows = [row for row in ROWS if options.rows in row]
     taken: dict[int, dict[tuple[str, str], float]] = {}
     for size in (0, *sizes):
         with tempfile.TemporaryDirectory() as folder:
             base = make_base(Path(folder) / "base", size, with_memory=True)
             (base.root / "log.txt").write_text(LOG, "utf-8")
             time.sleep(SETTLES)
-            taken[size] = measure(base, checkouts, options.rounds)
+            taken[size] = measure(base, rows, checkouts, options.rounds)
     print(f"{'CPU seconds':34}" + "".join(f"{size:>9}" for size in sizes) + "    power")
-    for row in ROWS:
+    for row in rows:
         for label in checkouts:
             seconds = {size: taken[size][row, label] for size in sizes}
             cells = "".join(f"{value:9.2f}" for value in seconds.values())

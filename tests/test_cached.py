@@ -22,6 +22,7 @@ from kbtools.cli import main
 from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.rows import Row
+from kbtools.matching.index import of_base
 
 ROOT = Path(__file__).parent.parent
 PASSES = fence("python repro id=r1 fails=AssertionError", "assert False, 'the failure'")
@@ -398,3 +399,15 @@ def test_in_a_process_of_its_own(base: Base) -> None:
         re.sub(r"\d+\.\d s", "… s", outputs[0])
     }
     assert list((base.root / ".kbtools/cache").glob("verdicts-*"))
+
+
+def test_the_index_of_a_changed_article(
+    base: Base, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A log is matched with the signatures of today, also if only the change time tells of them."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    literals = [entry.signatures[0].literal for entry in of_base(settings_of(base)).articles]
+    assert literals == ["the failure"] * 3
+    rewrite(base.root / "kb/KB0002-an-article.md", '"the failure"', '"the mistake"')
+    literals = [entry.signatures[0].literal for entry in of_base(settings_of(base)).articles]
+    assert literals == ["the failure", "the mistake", "the failure"]

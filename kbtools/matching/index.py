@@ -11,6 +11,7 @@ import msgspec
 from kbtools import __version__, config
 from kbtools.articles import links
 from kbtools.articles.model import FrontMatter, Signature
+from kbtools.cache import file_state
 from kbtools.config import Config, KbtoolsError
 from kbtools.files import cache_folder, write_whole
 from kbtools.matching import downloads
@@ -143,8 +144,8 @@ def of_base(settings: Config) -> Index:
     files = sorted(file for file in settings.articles.glob("*.md") if file.name.count(".") == 1)
     key = hashlib.sha256(f"{__version__} {settings.root}".encode())
     for file in (settings.root / config.FILE, *files, *Path(__file__).parent.glob("*.py")):
-        status = file.stat()
-        key.update(f"{file.name} {status.st_size} {status.st_mtime_ns}\n".encode())
+        # the change time is part of it: a program may put the modification time back
+        key.update(f"{file.name} {file_state(file)}\n".encode())
     cache = cache_folder() / f"index-{key.hexdigest()[:32]}.msgpack"
     try:
         return msgspec.msgpack.decode(cache.read_bytes(), type=Index)
