@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from bases import Base, fence
+from bases import Base, fence, rewrite
 from click.testing import CliRunner, Result
 from examples import EXAMPLES, lay_out
 
@@ -22,7 +21,6 @@ from kbtools.cli import main
 from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.rows import Row
-from kbtools.matching.index import of_base
 
 ROOT = Path(__file__).parent.parent
 PASSES = fence("python repro id=r1 fails=AssertionError", "assert False, 'the failure'")
@@ -66,16 +64,6 @@ def without_bodies(articles: tuple[Article, ...]) -> tuple[Article, ...]:
 def settings_of(base: Base) -> Config:
     """The configuration of a base."""
     return config.find(base.root)
-
-
-def rewrite(file: Path, old: str, new: str) -> None:
-    """Changes a file to another one of the same size, and puts its modification time back."""
-    status, text = file.stat(), file.read_text("utf-8")
-    assert old in text
-    assert len(old.encode()) == len(new.encode())
-    file.write_text(text.replace(old, new), "utf-8")
-    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert (file.stat().st_mtime_ns, file.stat().st_size) == (status.st_mtime_ns, status.st_size)
 
 
 def test_the_real_base(tmp_path: Path) -> None:
@@ -399,15 +387,3 @@ def test_in_a_process_of_its_own(base: Base) -> None:
         re.sub(r"\d+\.\d s", "… s", outputs[0])
     }
     assert list((base.root / ".kbtools/cache").glob("verdicts-*"))
-
-
-def test_the_index_of_a_changed_article(
-    base: Base, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A log is matched with the signatures of today, also if only the change time tells of them."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    literals = [entry.signatures[0].literal for entry in of_base(settings_of(base)).articles]
-    assert literals == ["the failure"] * 3
-    rewrite(base.root / "kb/KB0002-an-article.md", '"the failure"', '"the mistake"')
-    literals = [entry.signatures[0].literal for entry in of_base(settings_of(base)).articles]
-    assert literals == ["the failure", "the mistake", "the failure"]
