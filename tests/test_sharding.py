@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 from bases import Base, fence
 
@@ -43,6 +44,20 @@ def test_balanced() -> None:
     """By recorded seconds no shard takes a third more than the mean."""
     loads = [sum(SECONDS[name] for name in shard) for shard in parts(SNIPPETS, 8, SECONDS)]
     assert max(loads) < 4 / 3 * sum(loads) / len(loads)
+
+
+@pytest.mark.parametrize("requires", ["gpu", "gpus:1", "gpus:2"])
+def test_gpus_are_balanced(requires: str) -> None:
+    """Work on GPUs is shared out evenly, whatever else there is, and so is all work."""
+    on_gpus = {s.name for s in SNIPPETS if int(s.article[2:]) % 3 == 0}
+    snippets = [
+        msgspec.structs.replace(s, keys=Keys(requires=requires if s.name in on_gpus else "cpu"))
+        for s in SNIPPETS
+    ]
+    shards = parts(snippets, 8, SECONDS)
+    for names in ({s.name for s in SNIPPETS}, on_gpus):
+        loads = [sum(SECONDS[name] for name in shard & names) for shard in shards]
+        assert max(loads) < 4 / 3 * sum(loads) / len(loads)
 
 
 def test_stable() -> None:

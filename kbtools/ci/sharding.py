@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,19 +43,32 @@ def part(snippets: Iterable[Snippet], shard: Shard, seconds: Mapping[str, float]
     article has the highest id, so it moves no snippet of the others. Seconds are rounded up to a
     power of two, so that a run that took a little longer moves none either.
 
+    What a machine can overlap least is shared out for itself: snippets that want whole GPUs or
+    several, and those that want a place on one. The others make up for what is uneven then.
+
     Args:
         snippets: All snippets of the run.
         shard: Which part.
         seconds: Name of a snippet → what it takes; snippets without an entry take `UNKNOWN`.
     """
-    loads = [(0.0, number) for number in range(1, shard.of + 1)]
+    totals = [0.0] * shard.of
+    by_queue: dict[str, list[float]] = {}
     names = set()
     for snippet in _in_order(snippets):
-        load, number = heapq.heappop(loads)
-        heapq.heappush(loads, (load + _weight(seconds.get(snippet.name, UNKNOWN)), number))
-        if number == shard.number:
+        loads = by_queue.setdefault(_queue(snippet), [0.0] * shard.of) if snippet.gpus else totals
+        chosen = min(range(shard.of), key=lambda n: (loads[n], totals[n], n))
+        weight = _weight(seconds.get(snippet.name, UNKNOWN))
+        totals[chosen] += weight
+        if loads is not totals:
+            loads[chosen] += weight
+        if chosen == shard.number - 1:
             names.add(snippet.name)
     return names
+
+
+def _queue(snippet: Snippet) -> str:
+    """Of the queues of `kbtools.verification.schedule`, the one in which it waits for a GPU."""
+    return "whole" if snippet.alone or snippet.gpus > 1 else "shared"
 
 
 def _in_order(snippets: Iterable[Snippet]) -> Sequence[Snippet]:
