@@ -72,15 +72,19 @@ def members(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def extract(evidence: Path, signatures: Collection[Mapping[str, str]]) -> bytes:
-    """The rows of an article without what no verdict depends on.
+    """The rows of an article without what no verdict depends on, and each toolchain once.
 
     Args:
         evidence: A file of JSON Lines.
         signatures: Those of the article.
     """
-    rows = []
+    rows: list[bytes] = []
+    toolchains: dict[str, int] = {}
     for line in evidence.read_bytes().splitlines():
         row = json.loads(line)
+        first = toolchains.setdefault(json.dumps(row["toolchain"]), len(rows))
+        if first < len(rows):
+            row["toolchain"] = first
         outcome = row["outcome"]
         outcome.pop("peak_mib", None)
         outcome |= {key: float(f"{outcome[key]:.2g}") for key in ROUNDED if key in outcome}

@@ -11,7 +11,7 @@ import pytest
 
 from kbtools.articles.model import ALWAYS, Keys, Place, Role, Snippet
 from kbtools.config import Config, decode
-from kbtools.evidence.rows import EvidenceError, Row
+from kbtools.evidence.rows import EvidenceError, Row, decode_rows
 from kbtools.evidence.store import file_of, of_snippet, prune, read, record
 from kbtools.outcome import Outcome
 from kbtools.toolchains.model import Toolchain
@@ -152,3 +152,17 @@ def test_twins_on_two_toolchains() -> None:
     assert fails.digest == passes.digest
     rows = (row(code=fails.digest), row("c1", NEW, code=fails.digest))
     assert (of_snippet(rows, fails), of_snippet(rows, passes)) == (rows[:1], rows[1:])
+
+
+def test_a_toolchain_that_stands_above(tmp_path: Path) -> None:
+    """In an extract a number stands for the toolchain of a row above; no other number does."""
+    rows = read(Path(__file__).parent.parent / "evidence", "KB0002")[:2]
+    first, second = (msgspec.json.decode(msgspec.json.encode(row)) for row in rows)
+    lines = [first, {**second, "toolchain": 0}]
+    content = b"\n".join(map(msgspec.json.encode, lines))
+    decoded = decode_rows(content, "file")
+    assert decoded == (rows[0], msgspec.structs.replace(rows[1], toolchain=rows[0].toolchain))
+    for wrong in (1, 7):
+        content = b"\n".join(map(msgspec.json.encode, [first, {**second, "toolchain": wrong}]))
+        with pytest.raises(EvidenceError, match="file:2: not a row of evidence"):
+            decode_rows(content, "file")

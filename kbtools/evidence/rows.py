@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -12,6 +14,7 @@ from kbtools.toolchains.model import Toolchain
 
 SCHEMA = 2
 """Of the rows that are written today: the isolation of a run is recorded in its outcome."""
+REFERENCE = re.compile(rb'"toolchain": ?\d')
 SCHEMAS = (1, 2)
 """Of the rows that are read. Rows are never edited, so those of schema 1 stay as they are."""
 
@@ -61,10 +64,22 @@ def decode_rows(content: bytes, file: str) -> tuple[Row, ...]:
     Raises:
         EvidenceError: a line is not a row.
     """
-    rows = []
+    rows: list[Row] = []
     for number, line in enumerate(content.splitlines(), 1):
         try:
-            rows.append(msgspec.json.decode(line, type=Row))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            rows.append(_decode_row(line, rows))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, IndexError) as error:
             raise EvidenceError(f"{file}:{number}: not a row of evidence: {error}") from error
     return tuple(rows)
+
+
+def _decode_row(line: bytes, above: Sequence[Row]) -> Row:
+    """A row of a file, of which those above it are known.
+
+    The extract in a wheel has each toolchain once in a file; where it recurs, a number says which
+    of the rows above has it, counted from 0. Otherwise toolchains were two thirds of the extract.
+    """
+    if not REFERENCE.search(line):
+        return msgspec.json.decode(line, type=Row)
+    values = msgspec.json.decode(line)
+    return msgspec.convert({**values, "toolchain": above[values["toolchain"]].toolchain}, Row)
