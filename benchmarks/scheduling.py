@@ -92,6 +92,7 @@ def lower_bound(jobs: Sequence[Job], capacity: Capacity, seconds: Seconds) -> fl
     """No order of the jobs takes less: seconds."""
     awake = [job for job in jobs if not (job.sleeps and capacity.sleepers)]
     work = sum(map(seconds, awake)) / capacity.jobs
+    work = max(work, sum(map(seconds, jobs)) / (capacity.jobs + capacity.sleepers))
     return max(work, on_gpus(jobs, capacity, seconds), *map(seconds, jobs))
 
 
@@ -162,10 +163,15 @@ def beside_a_run(articles: Sequence[Article], file: Path, machine: Machine) -> b
     }
     times = recorded_times(articles, config.find(ROOT))
     snippets = [s for article in articles for s in article.snippets if s.name in ran]
-    jobs = [
-        job(n, snippet, times.get(snippet.name, ExpectedTime()))
-        for n, snippet in enumerate(snippets)
-    ]
+    jobs = []
+    for number, snippet in enumerate(snippets):
+        result = ran[snippet.name]
+        cpu_seconds = result.outcome.cpu_seconds if result.outcome else None
+        measured = ExpectedTime(result.seconds, cpu_seconds)
+        expected = times.get(snippet.name, ExpectedTime())
+        # started in the order of what is recorded; what slept in this run needs no processor
+        placed = job(number, snippet, expected)
+        jobs.append(msgspec.structs.replace(placed, sleeps=measured.sleeps))
 
     def seconds(job: Job) -> float:
         return ran[snippets[job.number].name].seconds
