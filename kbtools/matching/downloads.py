@@ -38,7 +38,7 @@ def fetch(address: str, path: str) -> tuple[str, bytes]:
     from urllib.request import Request, urlopen
 
     parts = urlsplit(address)
-    if parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+    if not _is_safe(address):
         raise DownloadError("an index decides which links are posted: use https://")
     site = address.removesuffix(path)
     if site == address and not parts.path.endswith(".json"):
@@ -47,11 +47,19 @@ def fetch(address: str, path: str) -> tuple[str, bytes]:
     request = Request(address, headers={"User-Agent": f"kbtools/{__version__}"})
     try:
         with urlopen(request, timeout=SECONDS) as response:
-            content = response.read(LARGEST + 1)
+            content, source = response.read(LARGEST + 1), response.url
     except HTTPError as error:
         raise DownloadError(f"{address} answers {error.code} {error.reason}") from error
     except (OSError, HTTPException, ValueError) as error:
         raise DownloadError(f"could not be fetched: {getattr(error, 'reason', error)}") from error
+    if not _is_safe(source):
+        raise DownloadError(f"leads to {source}, which is not https://")
     if len(content) > LARGEST:
         raise DownloadError(f"has more than {LARGEST // 1024**2} MiB")
     return site if site != address else "", content
+
+
+def _is_safe(address: str) -> bool:
+    """Whether nobody between us and the site can change what it answers."""
+    parts = urlsplit(address)
+    return parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
