@@ -7,10 +7,7 @@ import os
 import re
 import shlex
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +16,9 @@ import pytest
 import yaml
 from bases import KBTOOLS, Base
 from github_host import TOKEN, Host, refusal
+from site_host import served, site
 
 from kbtools import matching
-from kbtools.matching.index import IndexFileError
 
 ROOT = Path(__file__).parent.parent
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -239,65 +236,6 @@ def test_red_without_a_permission(job: Job) -> None:
     assert "permissions: {issues: write}" in printed
     assert "no token" in job.run(opened(SURE), token="", code=2)[0]
     assert job.posted == []
-
-
-@contextmanager
-def site(answer: Callable[[str], tuple[int, bytes]]) -> Iterator[str]:
-    """The address of a server on this machine, which answers as given.
-
-    What a redirection answers is where it leads.
-    """
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, content = answer(self.path)
-            self.send_response(status)
-            if status == 302:
-                self.send_header("location", content.decode())
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: Any) -> None:
-            """The test's output stays its own."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-
-
-def served(index: bytes) -> Callable[[str], tuple[int, bytes]]:
-    """A site that has an index and nothing else."""
-    return lambda path: (200, index) if path == "/kb/api/v1/signatures.json" else (404, b"")
-
-
-def test_an_index_comes_by_https(base: Base) -> None:
-    """A site that leads on to an address which is not https:// is refused, unless it is ours."""
-    base.article(literal=FAILURE)
-    index = msgspec.json.encode(matching.load(base.root))
-    with site(served(index)) as goal:
-        for end, is_safe in ((goal, True), (goal.replace("127.0.0.1", "0.0.0.0"), False)):
-            place = f"{end}/kb/api/v1/signatures.json".encode()
-            with site(lambda _, place=place: (302, place)) as address:  # type: ignore[misc]
-                if is_safe:
-                    assert matching.load(base.root, f"{address}/").articles
-                    continue
-                with pytest.raises(IndexFileError, match="which is not https://"):
-                    matching.load(base.root, f"{address}/")
-
-
-def test_an_index_is_read_by_every_door(base: Base, tmp_path: Path) -> None:
-    """`diagnose --index` and KBTOOLS_INDEX take the address of a site, too."""
-    base.article(literal=FAILURE)
-    (tmp_path / "log").write_text(TRACEBACK)
-    with site(served(msgspec.json.encode(matching.load(base.root)))) as address:
-        (base.root / "kbtools.toml").unlink()
-        log = str(tmp_path / "log")
-        assert "KB0001" in base.kbtools("diagnose", "--index", f"{address}/kb/", log).out
-        failing = ("run", "--", "sh", "-c", f"cat {log} >&2; exit 3")
-        done = base.kbtools(*failing, KBTOOLS_INDEX=f"{address}/kb/")
-        assert (done.code, "kbtools: KB0001: Do it right." in done.err) == (3, True)
 
 
 def test_an_index_by_its_address(job: Job, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """One issue on GitHub for each article whose evidence changed, found again by a mark in its text.
 
-The only module that speaks to GitHub, through its own program `gh`.
+It speaks to GitHub through its own program `gh`.
 """
 
 from __future__ import annotations
