@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -347,3 +348,48 @@ def test_cron(sandboxed: None, checkout: Checkout, tmp_path: Path) -> None:
     done = checkout.run("night.sh", TOOLCHAIN="here", METRICS=str(metrics))
     assert done.returncode == 1
     assert 'kbtools_article_contradicted{article="KB0002"} 1' in metrics.read_text()
+
+
+def test_a_release_is_tried_on_every_python() -> None:
+    """The wheel is tried on the Pythons that pyproject.toml names, before anything is published."""
+    workflow = read(ROOT / ".github" / "workflows" / "release.yml")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    prefix = "Programming Language :: Python :: 3."
+    named = [f"3.{c.removeprefix(prefix)}" for c in project["classifiers"] if c.startswith(prefix)]
+    assert workflow["jobs"]["build"]["strategy"]["matrix"]["python"] == named
+    publish = workflow["jobs"]["publish"]
+    assert publish["needs"] == "build"
+    assert {"id-token", "attestations"} <= {*publish["permissions"]}
+
+
+@pytest.mark.parametrize("index", ["", "https://index.example/legacy/"])
+def test_a_release_is_published(index: str, tmp_path: Path) -> None:
+    """The release has its part of the change log; an index gets files that are signed before."""
+    calls = tmp_path / "calls"
+    for name in ("gh", "uv", "python3"):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        show = '[ "$1" != release ] || eval "cat \\${$#}"'
+        program.write_text(f'#!/bin/sh\necho {name} "$@" >> {calls}\n{show}\n')
+        program.chmod(0o755)
+    shutil.copytree(FLEET, tmp_path / "fleet")
+    (tmp_path / "CHANGELOG.md").write_text("## 1.2.3 (2026-01-01)\n\nnew\n\n## 1.2.2\n\nold\n")
+    (tmp_path / "dist").mkdir()
+    for name in ("k.whl", "k.tar.gz"):
+        (tmp_path / "dist" / name).touch()
+    variables = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "INDEX": index}
+    done = subprocess.run(
+        [tmp_path / "fleet" / "publish.sh"],
+        env={**os.environ, **variables, "GITHUB_REF_NAME": "v1.2.3"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["new"]
+    release, *rest = calls.read_text().splitlines()
+    assert release.startswith("gh release create v1.2.3 dist/k.tar.gz dist/k.whl --verify-tag ")
+    assert [line.partition(" dist/")[0] for line in rest] == [
+        "python3 -m pip install --quiet uv pypi-attestations",
+        "python3 -m pypi_attestations sign",
+        f"uv publish --trusted-publishing always --publish-url {index}",
+    ] * bool(index)
