@@ -108,7 +108,7 @@ def test_a_command_without_its_extra(command: str, base: Base) -> None:
 
 
 BY_NAME = re.compile(
-    r"(?:pip3?|uv pip|pipx|uv tool) install [^\n`;&]*?(?<![\w./-])kbtools(?![\w./-])"
+    r"(?:pip3?|uv pip|pipx|uv tool) install [^\n`;&#]*?(?<![\w./-])kbtools(?![\w./-])"
     r"|uvx (?:--from kbtools )?kbtools\b|pipx run kbtools\b"
 )
 """What works only once a package index has kbtools, and the base in it."""
