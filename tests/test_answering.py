@@ -223,7 +223,9 @@ def test_red_without_an_address(job: Job, body: str) -> None:
     """Without an address every job fails, from the first issue on, and says what to set."""
     file = job.base.root / "kbtools.toml"
     file.write_text(re.sub("url = .*", "", file.read_text()))
+    job.environment["GITHUB_ACTIONS"] = "true"
     printed, outputs = job.run(opened(body), code=2)
+    assert "\n::error title=kbtools::the knowledge base" in f"\n{printed}"
     assert "has no address" in printed
     assert "set `url` of [knowledge-base] in kbtools.toml, or give the action `index:" in printed
     assert (outputs, job.posted) == ({}, [])
@@ -234,7 +236,12 @@ def test_red_without_a_permission(job: Job) -> None:
     job.host.next_answers = [None, refusal(403, "Resource not accessible by integration")]
     printed, _ = job.run(opened(SURE), code=2)
     assert "permissions: {issues: write}" in printed
-    assert "no token" in job.run(opened(SURE), token="", code=2)[0]
+    assert "::error" not in printed
+    job.environment["GITHUB_ACTIONS"] = "true"
+    assert (
+        "::error title=kbtools::no token: set GH_TOKEN"
+        in job.run(opened(SURE), token="", code=2)[0]
+    )
     assert job.posted == []
 
 

@@ -80,7 +80,9 @@ def test_what_a_cell_calls(base: Base) -> None:
 
 def test_silence(base: Base) -> None:
     """Other failures, exits and what was shown before bring no article."""
-    printed = ipython(base, LOAD, "1 / 0", "1 +", "print('well')", "int('x')", "raise SystemExit")
+    interrupt = f"raise KeyboardInterrupt({FAILURE!r})"
+    cells = ("1 / 0", "1 +", "print('well')", "int('x')", interrupt, "raise SystemExit")
+    printed = ipython(base, LOAD, *cells)
     assert "ZeroDivisionError" in printed
     assert "kbtools:" not in printed
     printed = ipython(base, LOAD, FAILS, "print('well')", "1 + 1")

@@ -7,14 +7,33 @@ from __future__ import annotations
 
 import os
 import re
-import sys
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kbtools.cli.group import INDEX
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@contextmanager
+def _annotated() -> Iterator[None]:
+    """On GitHub, what is not set up stands on the summary of the run, not only in its log."""
+    from kbtools.config import KbtoolsError
+    from kbtools.reports import github
+
+    try:
+        yield
+    except (OSError, KbtoolsError) as error:
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            # not on standard output: that is GITHUB_OUTPUT
+            click.echo(github.error("kbtools", str(error)), err=True)
+        raise
 
 
 @click.command(short_help="Write the reply to a new issue.")
@@ -49,8 +68,9 @@ def answer(
     from kbtools import matching
     from kbtools.integrations import new_issue
 
-    issue = new_issue.read_issue(event_file)
-    reply = new_issue.reply_to(issue, matching.load(Path(ctx.obj), index))
+    with _annotated():
+        issue = new_issue.read_issue(event_file)
+        reply = new_issue.reply_to(issue, matching.load(Path(ctx.obj), index))
     if reply.reply:
         reply_file.write_text(reply.reply, "utf-8")
     else:
@@ -77,15 +97,15 @@ def comment(issue: str, reply_file: Path) -> None:
     if not match:
         raise click.BadParameter(f"`{issue}` is not as in owner/repo#12")
     token = os.environ.get("GH_TOKEN", "")
-    if not token:
-        click.echo("kbtools: no token: set GH_TOKEN, or `token` of the action", err=True)
-        sys.exit(2)
     client = github.GitHub(
         token,
         os.environ.get("GITHUB_API_URL") or github.API,
         report=lambda line: click.echo(f"kbtools: {line}", err=True),
     )
-    result = comments.send(client, match[1], int(match[2]), reply_file.read_text("utf-8"))
+    with _annotated():
+        if not token:
+            raise github.RefusedError("no token: set GH_TOKEN, or `token` of the action", 401)
+        result = comments.send(client, match[1], int(match[2]), reply_file.read_text("utf-8"))
     if result.reason:
         click.echo(f"kbtools: {result.action}: {result.reason}", err=True)
     click.echo(f"comment={result.address}\naction={result.action}")

@@ -72,6 +72,14 @@ def command(level: str, path: str, line: int, title: str, message: str) -> str:
     return f"::{level} {listing}::{_data(message)}"
 
 
+def error(title: str, message: str) -> str:
+    """A workflow command that shows an error on the summary of the run, at no line of a file.
+
+    `title` stands above the `message`. No text ends it early, whatever it holds.
+    """
+    return f"::error title={_property(title)}::{_data(message)}"
+
+
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
