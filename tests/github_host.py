@@ -7,6 +7,10 @@ What it answers is what GitHub documents:
 - limits: https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
 - refusals: https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api
 - redirections: https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+- a locked issue: LOCKED in https://docs.github.com/graphql/reference/enums (REST has only its 403)
+
+The page about limits says that a message tells of a secondary limit, but not in which words; those
+of SECONDARY are as reported in alibaba/open-code-review#158.
 """
 
 from __future__ import annotations
