@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -246,3 +247,15 @@ def test_exclusive_options(base: Base, words: tuple[str, ...]) -> None:
     finished = base.verify(*words)
     assert finished.code == 2
     assert f"{words[0]} or {words[1]}, not both" in finished.err
+
+
+def test_another_python_is_suggested(base: Base) -> None:
+    """Where packages are missing from the Python that runs kbtools, it says how to name another."""
+    matter = 'affected: [{"nonesuch": ">=1"}]'
+    base.article(fence("python repro id=r1", "raise ValueError('the failure')"), matter=matter)
+    process = base.verify()
+    assert process.code == 3
+    assert f'on {sys.executable}; to run on your Python: --toolchain "$(command' in process.err
+    process = base.verify("--toolchain", sys.executable)
+    assert process.code == 3
+    assert "to run on your Python" not in process.err

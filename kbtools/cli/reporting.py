@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from kbtools.config import Config, KbtoolsError
 
 if TYPE_CHECKING:
     from kbtools.articles.model import Article, Problem
-    from kbtools.verification.model import ToolchainRun
+    from kbtools.verification.model import Result, ToolchainRun
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -201,3 +202,13 @@ def commands_disabled(github: bool, to_stderr: bool) -> Iterator[None]:
         yield
     finally:
         click.echo(f"::{word}::", err=to_stderr)
+
+
+def suggest_toolchain(results: Iterable[Result]) -> None:
+    """Says how to use another Python, if packages are missing from the one that runs kbtools.
+
+    Who installed kbtools with pipx or uvx has it in an environment of its own, with nothing else.
+    """
+    if any(result.verdict.reason.endswith("not installed") for result in results):
+        own = '--toolchain "$(command -v python)"'
+        click.echo(f"nothing was run on {sys.executable}; to run on your Python: {own}", err=True)

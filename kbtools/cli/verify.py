@@ -229,7 +229,10 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
         sys.exit(130)
     with reporting.commands_disabled(report.github, True):
         refuse_broken(selection.refused)
-    sys.exit(exit_code(verification, selection))
+    code = exit_code(verification, selection)
+    if code == 3 and options.toolchain is None and options.on is None:
+        reporting.suggest_toolchain(verification.results)
+    sys.exit(code)
 
 
 def machine_pool(config: Config, options: VerifyOptions) -> MachinePool:
