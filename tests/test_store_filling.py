@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 from bases import Base, fence
-from warm import COLD, FILL, WARM, NewBase, await_that, contents, fillings, stores, warm_base
+from warm import COLD, FILL, MADE, WARM, NewBase, await_that, contents, fillings, stores, warm_base
 
-from kbtools.config import StoreSettings
+from kbtools.config import Running, StoreSettings
+from kbtools.running import Executor, Run
 from kbtools.running.store_filling import filling
 from kbtools.running.store_keeper import StoreKeeper
 from kbtools.running.toolchain_store import StoreError, StoreOrder
@@ -194,3 +197,31 @@ def test_waiting_for_another_run_can_be_stopped(new_base: NewBase) -> None:
         with pytest.raises(StoreError, match="cancelled"):
             waiting.open()
     assert fillings(base) == 0
+
+
+def test_only_forks_that_use_it_wait(tmp_path: Path) -> None:
+    """While a store is filled, other forks run, and fresh interpreters run without it."""
+    fifo, program = tmp_path / "fifo", tmp_path / "fill.py"
+    os.mkfifo(fifo)
+    filling_program = f"{FILL}\nopen({str(fifo)!r}).read()\n"
+    for name, value in (("log", str(tmp_path / "log")), ("made", MADE)):
+        filling_program = filling_program.replace(f"{{{name}!r}}", repr(value))
+    program.write_text(filling_program)
+    settings = StoreSettings(program=str(program), when=".", environment={"WARM": "yes"})
+    order = StoreOrder(settings, program, tmp_path / "stores", "a toolchain")
+    user = Run(source=WARM, language="python", display_path="a.md", stored=True)
+    cold = msgspec.structs.replace(user, source=COLD, spawn=True)
+    without = "import os, tempfile\nassert os.listdir(tempfile.gettempdir()) == []"
+    other = msgspec.structs.replace(user, source=without, stored=False)
+    with (
+        ThreadPoolExecutor(1) as thread,
+        Executor(sys.executable, Running(), store=order) as executor,
+    ):
+        future = thread.submit(executor.run, user)
+        assert executor.run(other).status == "passed"
+        assert executor.run(cold).status == "passed"
+        assert not future.done(), "the program waits for the line below"
+        fifo.write_text("")
+        assert future.result().status == "passed", future.result()
+        assert executor.run(msgspec.structs.replace(user, spawn=True)).status == "passed"
+        assert executor.run(other).status == "passed"

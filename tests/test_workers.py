@@ -61,7 +61,7 @@ class ImaginedEngine:
             self.closed = True
             self.changed.notify_all()
 
-    def prepare_forks(self) -> None:
+    def prepare_forks(self, *, stored: bool = False) -> None:
         """Waits until the test lets it go on."""
         assert self.forks_prepared.wait(LONG)
         if self.trouble:

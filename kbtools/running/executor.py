@@ -57,6 +57,7 @@ class Executor:
     preload: modules that the zygote imports once, as in `torch` or `module:function`.
     sandbox: what to do where the kernel refuses a part of it.
     store: what is made once for all snippets. Without the sandbox it is neither filled nor used.
+    stored_preload: modules for the zygote of the runs that use the store.
     """
 
     def __init__(
@@ -67,16 +68,19 @@ class Executor:
         preload: Sequence[str] = (),
         sandbox: Sandbox = "where allowed",
         store: StoreOrder | None = None,
+        stored_preload: Sequence[str] = (),
     ) -> None:
         self.python = python
         self.running = running
-        self.preload = tuple(preload)
         self.sandbox = sandbox
         self._store_order = store if sandbox != "none" else None
+        self.preload, self.stored_preload = tuple(preload), tuple(stored_preload)
+        if self._store_order is None:  # one zygote for all
+            self.preload = tuple(dict.fromkeys((*preload, *stored_preload)))
         self._store_keeper: StoreKeeper | None = None
         self._numbers = itertools.count(1)
-        self._zygotes: dict[tuple[str, ...], ZygoteProcess] = {}
-        """By the modules that they import first."""
+        self._zygotes: dict[tuple[tuple[str, ...], bool], ZygoteProcess] = {}
+        """By the modules that they import first, and whether they show the store."""
         self._warned_of: set[ZygoteProcess] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -100,6 +104,8 @@ class Executor:
             raise
         if self._store_order:
             self._store_keeper = StoreKeeper(self._store_order, self.python, self._base)
+            self._opener = threading.Thread(target=self._store, name="store")
+            self._opener.start()
         return self
 
     def __exit__(
@@ -149,14 +155,17 @@ class Executor:
             outcome = self._run_once(run)
         return outcome
 
-    def prepare_forks(self) -> None:
-        """Starts the zygote that preloads, unless there is one, and waits until it can fork.
+    def prepare_forks(self, *, stored: bool = False) -> None:
+        """Starts a zygote that preloads, unless there is one, and waits until it can fork.
+
+        Args:
+            stored: Whether it is the one for snippets that use the store, which is waited for.
 
         Raises:
             ZygoteFailed: the toolchain's interpreter cannot be started.
         """
         with suppress(OSError):  # closed meanwhile
-            self._zygote("fork")
+            self._zygote("fork", stored=stored)
 
     def _run_once(self, run: Run) -> Outcome:
         number = next(self._numbers)
@@ -182,7 +191,7 @@ class Executor:
         except OSError as error:
             return {"status": "lost", "message": f"no scratch folder: {error}"}
         try:
-            zygote = self._zygote(run.isolation)
+            zygote = self._zygote(run.isolation, stored=run.stored)
             store = self._store() if zygote.ready()["store"] else None
             if store:
                 store.link_into(scratch)
@@ -197,7 +206,7 @@ class Executor:
         return self._store_order.settings.environment if self._store_order else {}
 
     def _store(self) -> OpenStore | None:
-        """The toolchain's store; filled first if it is worth it, for which every run waits."""
+        """The toolchain's store; filled first if it is worth it, for which the caller waits."""
         try:
             return self._store_keeper.open() if self._store_keeper else None
         except StoreError as error:
@@ -269,23 +278,32 @@ class Executor:
             commands=run.commands(self.python, str(folder / run.file_name), str(again / "program")),
         )
 
-    def _zygote(self, isolation: Isolation | None) -> ZygoteProcess:
+    def _zygote(self, isolation: Isolation | None, *, stored: bool) -> ZygoteProcess:
         """The zygote for a run, ready to fork; started if there is none.
 
-        A run that is no fork of what was preloaded need not wait until that is imported.
+        A run that is no fork of what was preloaded waits neither until that is imported nor until
+        the store is filled.
+
+        Args:
+            isolation: Of the run.
+            stored: Whether the run uses the store.
 
         Raises:
             OSError: the executor is closed.
             ZygoteFailed: the toolchain's interpreter cannot be started.
         """
-        preload = self.preload if isolation == "fork" else ()
-        store = self._store()
+        stored, forks = stored and self._store_keeper is not None, isolation == "fork"
+        preload = (self.stored_preload if stored else self.preload) if forks else ()
+        store = None
+        if stored and self._store_keeper:
+            store = self._store() if forks else self._store_keeper.open_unless_filling()
+        key = preload, store is not None
         with self._lock:
             if self._closed:
                 raise OSError("closed")
-            zygote = self._zygotes.get(preload)
+            zygote = self._zygotes.get(key)
             if zygote is None or not zygote.is_alive:
-                zygote = self._zygotes[preload] = self._start(preload, store)
+                zygote = self._zygotes[key] = self._start(preload, store)
         try:
             ready = zygote.ready()
         except ZygoteFailed:

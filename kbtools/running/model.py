@@ -36,6 +36,8 @@ class Run(msgspec.Struct, frozen=True):
     """Indices of the GPUs that it may use."""
     network: bool = False
     """Whether it may reach more than its own loopback."""
+    stored: bool = False
+    """Whether it uses the toolchain's store, where there is one."""
     keep: Path | None = None
     """A folder to keep what it leaves in; what an earlier run left there is removed.
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 from collections.abc import Mapping
+from typing import Literal
 
 from kbtools.running.store_filling import fill, filling
 from kbtools.running.toolchain_store import OpenStore, StoreError, StoreOrder, open_store
@@ -28,8 +29,8 @@ class StoreKeeper:
             base: The environment that the toolchain's snippets share.
         """
         self.order, self.python, self.base = order, python, dict(base)
-        self._stop, self._lock = threading.Event(), threading.Lock()
-        self._was_opened = False
+        self._stop, self._changed = threading.Event(), threading.Condition()
+        self._state: Literal["new", "opening", "filling", "done"] = "new"
         self._store: OpenStore | None = None
 
     def open(self) -> OpenStore | None:
@@ -38,10 +39,24 @@ class StoreKeeper:
         Raises:
             StoreError: it cannot be filled, or must not be used; said once, to one caller.
         """
-        with self._lock:
-            if not self._was_opened and not self._stop.is_set():
-                self._was_opened = True
-                self._store = self._open()
+        with self._changed:
+            if self._state != "new":
+                self._changed.wait_for(lambda: self._state == "done")
+                return self._store
+            self._state = "opening"
+        store = None
+        try:
+            store = None if self._stop.is_set() else self._open()
+        finally:
+            with self._changed:
+                self._store, self._state = store, "done"
+                self._changed.notify_all()
+        return store
+
+    def open_unless_filling(self) -> OpenStore | None:
+        """The store that another thread opens; None while it is being filled."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._state in ("filling", "done"))
             return self._store
 
     def stop(self) -> None:
@@ -51,7 +66,8 @@ class StoreKeeper:
     def close(self) -> None:
         """Stops the program, and lets others remove the store; may be called twice."""
         self.stop()
-        with self._lock:
+        with self._changed:
+            self._changed.wait_for(lambda: self._state in ("new", "done"))
             if self._store:
                 self._store.close()
             self._store = None
@@ -68,6 +84,9 @@ class StoreKeeper:
                 with filling(self.order.folder, self._stop):
                     store = open_store(folder)  # another process may have filled it meanwhile
                     if store is None:
+                        with self._changed:
+                            self._state = "filling"
+                            self._changed.notify_all()
                         fill(self.order, name, self.python, self.base, self._stop)
                         store = open_store(folder)
         except OSError as error:

@@ -50,6 +50,8 @@ class EngineRequest(msgspec.Struct, frozen=True):
     """How many at once; None: as many as there is room for."""
     preload: tuple[str, ...] = ()
     """Modules that a zygote imports before it forks."""
+    stored_preload: tuple[str, ...] = ()
+    """The same for snippets that use the store, if one is asked for."""
     sandbox: Sandbox = "where allowed"
     store: StoreOrder | None = None
     """What is made once for all snippets, on this machine; another machine goes without."""
@@ -73,8 +75,11 @@ class Engine(Protocol):
     def close(self) -> None:
         """Ends every run, each of which is then `lost`, and every process; may be called twice."""
 
-    def prepare_forks(self) -> None:
+    def prepare_forks(self, *, stored: bool = False) -> None:
         """Makes ready what a run that forks would otherwise wait for.
+
+        Args:
+            stored: Whether it uses the toolchain's store.
 
         Raises:
             ZygoteFailed: the toolchain's interpreter cannot be started.
@@ -148,6 +153,7 @@ class LocalEngine:
             preload=request.preload,
             sandbox=request.sandbox,
             store=request.store,
+            stored_preload=request.stored_preload,
         )
 
     def __enter__(self) -> Self:
@@ -166,9 +172,9 @@ class LocalEngine:
         """Ends every run, and the zygote."""
         self.executor.close()
 
-    def prepare_forks(self) -> None:
-        """Starts the zygote that preloads."""
-        self.executor.prepare_forks()
+    def prepare_forks(self, *, stored: bool = False) -> None:
+        """Starts a zygote that preloads, for snippets that use the store or for the others."""
+        self.executor.prepare_forks(stored=stored)
 
     def run(
         self,

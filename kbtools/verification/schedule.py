@@ -44,6 +44,8 @@ class Job(msgspec.Struct, frozen=True):
     """Whether it hardly uses a processor."""
     forks: bool = False
     """Whether it has to wait until modules are imported for it."""
+    stored: bool = False
+    """Whether it forks and uses the toolchain's store, and has to wait for both."""
 
     @property
     def is_demanding(self) -> bool:
@@ -96,23 +98,26 @@ class Schedule:
         """
         self.capacity = capacity
         self._slots = Slots(capacity.gpus, capacity.share)
-        self._forks_are_ready = forks_are_ready
+        self._forks_are_ready = self._stored_are_ready = forks_are_ready
         self._busy = self._asleep = 0
         # jobs that need the same wait in one line: only the first of each line is looked at
-        self._lines: dict[tuple[int, bool, bool, bool], deque[Job]] = {}
+        self._lines: dict[tuple[int, bool, bool, bool, bool], deque[Job]] = {}
         for job in sorted(jobs, key=lambda job: job.rank):
             if job.gpus > capacity.gpus:
                 raise ValueError(f"{job.gpus} GPUs are needed, this machine has {capacity.gpus}")
-            kind = job.gpus, job.alone, job.sleeps, job.forks
+            kind = job.gpus, job.alone, job.sleeps, job.forks, job.stored
             self._lines.setdefault(kind, deque()).append(job)
 
     def __len__(self) -> int:
         """How many jobs have not been started."""
         return sum(map(len, self._lines.values()))
 
-    def allow_forks(self) -> None:
-        """Lets the jobs start that fork."""
-        self._forks_are_ready = True
+    def allow_forks(self, *, stored: bool = False) -> None:
+        """Lets the jobs start that fork; those that use the store, or the others."""
+        if stored:
+            self._stored_are_ready = True
+        else:
+            self._forks_are_ready = True
 
     def start(self) -> Placement | None:
         """The next job that can start, which then holds what it needs; None if none can."""
@@ -147,7 +152,7 @@ class Schedule:
 
     def _placed(self, job: Job, reserved: set[int]) -> Placement | None:
         """A job with what it needs, if that is free and not reserved."""
-        if job.forks and not self._forks_are_ready:
+        if job.forks and not (self._stored_are_ready if job.stored else self._forks_are_ready):
             return None
         is_extra = job.sleeps and self._asleep < self.capacity.sleepers
         if not is_extra and self._busy >= self.capacity.jobs:

@@ -10,6 +10,12 @@ from kbtools.running.toolchain_store import StoreOrder
 from kbtools.verification.model import Task
 
 
+def uses_store(config: Config, task: Task) -> bool:
+    """Whether a snippet would find files in its toolchain's store that it makes otherwise."""
+    settings = config.run.store
+    return settings is not None and bool(re.search(settings.when, task.snippet.source))
+
+
 def wanted_store(config: Config, tasks: Sequence[Task]) -> StoreOrder | None:
     """The store that snippets are to find; None where no snippet to be run would use it.
 
@@ -23,8 +29,7 @@ def wanted_store(config: Config, tasks: Sequence[Task]) -> StoreOrder | None:
     users = [
         task
         for task in tasks
-        if task.expected.what in ("fails", "passes")
-        and re.search(settings.when, task.snippet.source)
+        if task.expected.what in ("fails", "passes") and uses_store(config, task)
     ]
     if not users:
         return None

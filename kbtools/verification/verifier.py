@@ -7,6 +7,7 @@ import hashlib
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -26,8 +27,8 @@ from kbtools.running.executor import REPRO
 from kbtools.verification.machines import Engine, EngineRequest, RunAnswer
 from kbtools.verification.model import OnTaskStart, Result, RunOptions, Task
 from kbtools.verification.schedule import Job, Placement, Schedule
-from kbtools.verification.stores import wanted_store
-from kbtools.verification.workers import Workers
+from kbtools.verification.stores import uses_store, wanted_store
+from kbtools.verification.workers import Preparation, Workers
 
 
 class Verifier:
@@ -57,13 +58,18 @@ class Verifier:
         """
         self.config, self.options = config, options
         self.tasks = tuple(tasks)
+        store = wanted_store(config, self.tasks)
+        users = [task for task in self.tasks if store and uses_store(config, task)]
+        others = [task for task in self.tasks if not store or not uses_store(config, task)]
+        self.uses_store = store is not None
         request = EngineRequest(
             runs=len(self.tasks),
             gpus=max((len(task.toolchain.gpus) for task in self.tasks), default=0),
             jobs=options.jobs,
-            preload=() if options.spawn else worth_preloading(config, self.tasks),
+            preload=() if options.spawn else worth_preloading(config, others),
+            stored_preload=() if options.spawn else worth_preloading(config, users),
             sandbox=options.sandbox,
-            store=wanted_store(config, self.tasks),
+            store=store,
         )
         self.engine = engine(request)
         self.helper = hashlib.sha256(REPRO.read_bytes()).hexdigest() if REPRO.exists() else ""
@@ -97,7 +103,13 @@ class Verifier:
         def run(placement: Placement) -> Result:
             return self.result_of_run(tasks[placement.job.number], placement.gpus, on_start)
 
-        workers = Workers(self.schedule(tasks), run, self.engine.prepare_forks)
+        jobs = self.jobs(tasks)
+        schedule = Schedule(jobs, self.engine.capacity, forks_are_ready=False)
+        preparations = [
+            Preparation(partial(self.engine.prepare_forks, stored=stored), stored)
+            for stored in sorted({job.stored for job in jobs if job.forks})
+        ]
+        workers = Workers(schedule, run, preparations)
         try:
             for result in workers.results():
                 yield result
@@ -108,19 +120,24 @@ class Verifier:
             self.engine.close()  # the threads wait for runs: end those first
             workers.join()
 
-    def schedule(self, tasks: Sequence[Task]) -> Schedule:
-        """The order in which tasks are run; the number of each job is the place of its task."""
+    def jobs(self, tasks: Sequence[Task]) -> list[Job]:
+        """What tasks need and take; the number of each job is the place of its task."""
         articles = {task.article.id: task.article for task in tasks}
         times = expected_times(articles.values(), self.config)
         jobs = []
         for number, task in enumerate(tasks):
             snippet = task.snippet
             time = times.get(snippet.name, ExpectedTime())
-            forks = self.run_of(task).isolation == "fork"
+            run = self.run_of(task)
+            forks = run.isolation == "fork"
             jobs.append(
-                Job(number, snippet.gpus, snippet.alone, time.seconds, time.sleeps, forks=forks)
+                Job(
+                    *(number, snippet.gpus, snippet.alone, time.seconds, time.sleeps),
+                    forks=forks,
+                    stored=forks and run.stored,
+                )
             )
-        return Schedule(jobs, self.engine.capacity, forks_are_ready=False)
+        return jobs
 
     def verify_snippet(self, task: Task, on_start: OnTaskStart) -> Result:
         """Verifies one snippet, from its claim to its verdict, while no other is verified.
@@ -189,6 +206,7 @@ class Verifier:
             spawn=self.options.spawn,
             network=snippet.keys.net is not None,
             keep=self.folder_of(task),
+            stored=self.uses_store and uses_store(self.config, task),
         )
 
     def folder_of(self, task: Task) -> Path | None:

@@ -4,33 +4,47 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from kbtools.verification.schedule import Placement, Schedule
 
 Done = TypeVar("Done")
 
 
+class Preparation(msgspec.Struct, frozen=True):
+    """What jobs that fork have to wait for."""
+
+    prepare: Callable[[], None]
+    """Makes it ready."""
+    stored: bool = False
+    """Whether jobs that use the toolchain's store wait for it, or the others."""
+
+
 class Workers(Generic[Done]):
     """As many threads as jobs may run at once. What waits for a GPU holds none of them."""
 
     def __init__(
-        self, schedule: Schedule, do: Callable[[Placement], Done], prepare: Callable[[], None]
+        self,
+        schedule: Schedule,
+        do: Callable[[Placement], Done],
+        preparations: Sequence[Preparation],
     ) -> None:
         """Starts nothing.
 
         Args:
             schedule: Says which job is next.
             do: Does a job; called in several threads at once.
-            prepare: Makes ready what jobs that fork have to wait for; called in a thread.
+            preparations: Make ready what jobs that fork have to wait for; each in a thread.
         """
-        self._schedule, self._do, self._prepare = schedule, do, prepare
+        self._schedule, self._do, self._preparations = schedule, do, tuple(preparations)
         self._jobs = len(schedule)
         capacity = schedule.capacity
-        # one more, which prepares
-        self._threads = ThreadPoolExecutor(capacity.jobs + capacity.sleepers + 1, "worker")
+        threads = capacity.jobs + capacity.sleepers + len(self._preparations)
+        self._threads = ThreadPoolExecutor(threads, "worker")
         self._lock = threading.Lock()
         """Held to ask the schedule, which is for one thread at a time."""
         self._stopped = False
@@ -42,7 +56,8 @@ class Workers(Generic[Done]):
         Raises:
             Exception: whatever a job, or the preparation, raised.
         """
-        self._threads.submit(self._get_ready)
+        for preparation in self._preparations:
+            self._threads.submit(self._get_ready, preparation)
         self._start_jobs()
         for _ in range(self._jobs):
             yield self._ended.get().result()
@@ -57,14 +72,14 @@ class Workers(Generic[Done]):
         """Waits for the jobs that run, after `stop`."""
         self._threads.shutdown(wait=True)
 
-    def _get_ready(self) -> None:
+    def _get_ready(self, preparation: Preparation) -> None:
         try:
-            self._prepare()
+            preparation.prepare()
         except BaseException as error:
             self._ended.put(_failure(error))
             return
         with self._lock:
-            self._schedule.allow_forks()
+            self._schedule.allow_forks(stored=preparation.stored)
         self._start_jobs()
 
     def _start_jobs(self) -> None:

@@ -85,6 +85,7 @@ class Worker:
             environment.python,
             self.order.config.run,
             preload=self.request.preload,
+            stored_preload=self.request.stored_preload,
             sandbox=self.request.sandbox,
         ).__enter__()
         node = ray.get_runtime_context().get_node_id()

@@ -71,7 +71,7 @@ class WorkerPools:
         end_workers(workers)
         self.shared.join()
 
-    def prepare_forks(self) -> None:
+    def prepare_forks(self, *, stored: bool = False) -> None:
         """Does nothing: workers are started when snippets wait for them."""
 
     def run(
