@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import kbtools.running
+from kbtools.running import Run
+from kbtools.running.environment import snippet_environment
 from kbtools.toolchains.model import Toolchain, describe
 
 BIN = "triton/backends/nvidia/bin"
@@ -52,7 +54,9 @@ def tool(folder: Path, name: str, release: str) -> None:
 def test_one_object_is_printed(tmp_path: Path) -> None:
     """`describe.py` prints what its interpreter and the machine have, and nothing else."""
     tool(tmp_path, "nvidia-smi", "12.8.93")
-    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'A GPU, 9.0, 580.1'\necho 'bad row'\n")
+    (tmp_path / "nvidia-smi").write_text(
+        "#!/bin/sh\necho 'A GPU, 9.0, 580.1, 0, GPU-a1'\necho 'bad row'\n"
+    )
     variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     printed = subprocess.check_output([sys.executable, str(DESCRIBE)], env=variables, timeout=60)
     described = json.loads(printed)
@@ -105,3 +109,34 @@ def test_two_builds_of_a_version_are_two_toolchains(environment: Path) -> None:
     file = environment / "torch-2.6.0+cpu.dist-info" / "METADATA"
     file.write_text(file.read_text().replace("+cu124", "+cpu"))
     assert with_cuda.identity != described(environment).identity
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"),
+    [
+        ("0", ["A"]),
+        ("1,0", ["B", "A"]),
+        ("GPU-b", ["B"]),
+        ("", []),
+        ("-1", []),
+        ("1,7,0", ["B"]),
+    ],
+)
+def test_visible_gpus(environment: Path, tmp_path: Path, visible: str, expected: list[str]) -> None:
+    """CUDA_VISIBLE_DEVICES restricts what is there, as CUDA reads it."""
+    tools = tmp_path / "tools"
+    tool(tools, "nvidia-smi", "12.8.93")
+    rows = "A, 9.0, 580.1, 0, GPU-a1\nB, 9.0, 580.1, 1, GPU-b2"
+    (tools / "nvidia-smi").write_text(f"#!/bin/sh\nprintf '{rows}\n'\n")
+    python = environment.parents[2] / "bin" / "python"
+    variables = {"PATH": f"{tools}:/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": visible}
+    toolchain = describe(str(python), [], variables)
+    assert [gpu.name for gpu in toolchain.gpus] == expected
+
+
+def test_a_snippet_sees_its_own_of_the_visible(tmp_path: Path) -> None:
+    """A run's GPUs are counted among those that CUDA_VISIBLE_DEVICES leaves."""
+    run = Run(source="pass", language="python", display_path="a.md", gpus=(1,))
+    for visible, expected in (({}, "1"), ({"CUDA_VISIBLE_DEVICES": "3, 5"}, "5")):
+        seen = snippet_environment(visible, run, tmp_path, tmp_path)
+        assert seen["CUDA_VISIBLE_DEVICES"] == expected

@@ -14,6 +14,10 @@ import shutil
 import subprocess
 import sys
 from importlib import metadata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def output_of(*command: str) -> str:
@@ -39,13 +43,25 @@ def packages() -> dict[str, str]:
 
 
 def gpus() -> tuple[list[dict[str, str]], str | None]:
-    """Every GPU, as its name and compute capability, and the driver's version."""
-    rows = output_of(
-        "nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"
-    )
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves, as name and compute capability, and the driver."""
+    fields = "name,compute_cap,driver_version,index,uuid"
+    rows = output_of("nvidia-smi", "--query-gpu=" + fields, "--format=csv,noheader")
     cells = [[cell.strip() for cell in row.split(",")] for row in rows.splitlines()]
-    cells = [row for row in cells if len(row) == 3]
-    return [{"name": r[0], "sm": r[1]} for r in cells], cells[0][2] if cells else None
+    cells = [row for row in cells if len(row) == 5]
+    driver = cells[0][2] if cells else None
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        cells = list(seen(cells, visible))
+    return [{"name": r[0], "sm": r[1]} for r in cells], driver
+
+
+def seen(cells: list[list[str]], visible: str) -> Iterator[list[str]]:
+    """Those of these GPUs that CUDA sees: it stops at the first name that it does not know."""
+    for name in visible.split(","):
+        device = [row for row in cells if name.strip() == row[3] or row[4].startswith(name.strip())]
+        if not name.strip() or not device:
+            return
+        yield device[0]
 
 
 def release(text: str) -> str | None:

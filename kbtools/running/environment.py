@@ -11,6 +11,7 @@ from kbtools.running.model import Run
 ALLOWED = (
     *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CC", "CXX", "TZ"),
     *("SYSTEMROOT", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
+    "CUDA_VISIBLE_DEVICES",  # restricts kbtools; a snippet sees those that it gets of these
     *("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS"),
 )
 """Variables that a snippet inherits. Everything else, tokens above all, it does not see."""
@@ -48,6 +49,10 @@ def snippet_environment(
     modules: the folder that holds the package `kbtools` of snippets.
     """
     cache = f"{scratch}/cache"
+    visible = base.get("CUDA_VISIBLE_DEVICES")
+    names = (
+        visible.split(",") if visible else [str(gpu) for gpu in range(max(run.gpus, default=0) + 1)]
+    )
     return base | {
         "HOME": f"{scratch}/work",
         "TMPDIR": f"{scratch}/tmp",
@@ -58,7 +63,7 @@ def snippet_environment(
         "TORCH_EXTENSIONS_DIR": f"{cache}/extensions",
         "CUDA_CACHE_PATH": f"{cache}/cuda",
         "XDG_CACHE_HOME": cache,
-        "CUDA_VISIBLE_DEVICES": ",".join(map(str, run.gpus)),
+        "CUDA_VISIBLE_DEVICES": ",".join(names[gpu].strip() for gpu in run.gpus),
         "KBTOOLS_TARGETS": f"{scratch}/targets",
         **run.env,
     }
