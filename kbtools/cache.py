@@ -22,7 +22,7 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -64,6 +64,18 @@ def file_state(file: str | Path) -> FileState:
         return state_of(os.stat(file))  # noqa: PTH116 - thousands of files, no `Path` for each
     except FileNotFoundError:
         return ()
+
+
+def joint_state(states: Mapping[str, FileState]) -> FileState:
+    """The state of several files, by name: equal as long as each has the same name and state.
+
+    It is settled once all of them are. Of no file at all it is empty.
+    """
+    if not states:
+        return ()
+    digest = hashlib.blake2b(repr(sorted(states.items())).encode(), digest_size=7).digest()
+    last_change = max(max(state[3:], default=0) for state in states.values())
+    return (0, 0, int.from_bytes(digest, "big"), last_change, last_change)
 
 
 def is_settled(state: FileState, now: int) -> bool:

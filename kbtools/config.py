@@ -174,6 +174,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         return self.root / "kb"
 
     @property
+    def data_files(self) -> Path:
+        """Folder of the files that snippets get copies of."""
+        return self.articles / "files"
+
+    @property
     def evidence(self) -> Path:
         """Folder of the recorded evidence."""
         return self.root / "evidence"

@@ -121,7 +121,7 @@ def _extract(target: Path) -> None:
             stream = archive.extractfile(member)
             if stream:
                 file = target / member.name
-                file.parent.mkdir(exist_ok=True)
+                file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(stream.read())
     (target / COMPLETE).write_text(str(len(list((target / "kb").iterdir()))))
 

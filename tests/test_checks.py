@@ -49,7 +49,7 @@ def test_every_rule_has_an_example() -> None:
 def test_file_from_windows(name: str, tmp_path: Path) -> None:
     """With CRLF line ends and a byte order mark the same problems are on the same lines."""
     config = lay_out(name, tmp_path)
-    for file in config.articles.iterdir():
+    for file in config.articles.glob("*.md"):
         file.write_bytes(file.read_text("utf-8").replace("\n", "\r\n").encode("utf-8-sig"))
     _, text = check(tmp_path)
     assert text == (PROBLEMS / f"{name}.expected").read_text("utf-8")
@@ -59,7 +59,7 @@ def test_file_from_windows(name: str, tmp_path: Path) -> None:
 def test_last_line_without_end(name: str, tmp_path: Path) -> None:
     """Whether the last line of a file is ended makes no difference."""
     config = lay_out(name, tmp_path)
-    for file in config.articles.iterdir():
+    for file in config.articles.glob("*.md"):
         file.write_bytes(file.read_bytes().removesuffix(b"\n"))
     _, text = check(tmp_path)
     assert text == (PROBLEMS / f"{name}.expected").read_text("utf-8")

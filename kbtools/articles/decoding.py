@@ -12,6 +12,7 @@ from functools import cache
 
 import msgspec
 
+from kbtools.articles import data_files
 from kbtools.articles.front_matter import InvalidValue
 from kbtools.articles.model import (
     ABSENT,
@@ -197,6 +198,9 @@ def decode_snippets(
             affected=parse_affected(keys.affected) if keys.affected else affected,
             env=parse_environment(keys.env) if keys.env else {},
             before=(*before.before, before) if before else (),
+            own_files={name: page.data_files[name] for name in data_files.words_of(keys.files)}
+            if keys.files
+            else {},
         )
         snippets[snippet.id] = snippet
     return tuple(snippets.values())

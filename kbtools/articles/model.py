@@ -161,6 +161,8 @@ class Keys(msgspec.Struct, frozen=True, omit_defaults=True):
     after: Text | None = None
     net: Literal["yes"] | None = None
     """Whether the snippet may use the network."""
+    files: Text | None = None
+    """Names of data files that it finds in its working folder."""
 
 
 class Snippet(msgspec.Struct, frozen=True):
@@ -179,6 +181,8 @@ class Snippet(msgspec.Struct, frozen=True):
     env: dict[str, str] = {}
     before: tuple[Snippet, ...] = ()
     """The snippets whose file it continues, in the order of their code."""
+    own_files: dict[str, str] = {}
+    """Name → SHA-256 of the data files that its fence names."""
 
     @property
     def name(self) -> str:
@@ -208,6 +212,11 @@ class Snippet(msgspec.Struct, frozen=True):
         return "\n".join(lines) + "\n"
 
     @property
+    def data_files(self) -> dict[str, str]:
+        """Name → SHA-256 of the files of `kb/files/` that it finds in its working folder."""
+        return {n: d for part in (*self.before, self) for n, d in part.own_files.items()}
+
+    @property
     def uses_helper(self) -> bool:
         """Whether its code names `kbtools.repro`: its evidence then depends on that module, too."""
         return USES_HELPER.search(self.source) is not None
@@ -219,6 +228,8 @@ class Snippet(msgspec.Struct, frozen=True):
         parts += [f"{name}={value}" for name, value in sorted(self.env.items())]
         parts += [self.keys.tool or "", self.keys.requires]
         parts += ["net"] if self.keys.net else []
+        if data_files := self.data_files:
+            parts += ["files", *(word for item in sorted(data_files.items()) for word in item)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from markdown_it import MarkdownIt
 
+from kbtools.articles import data_files
 from kbtools.articles.front_matter import InvalidValue, parse_front_matter
 from kbtools.articles.model import LANGUAGES, Keys, Place, Problem, Role
 from kbtools.config import Config, KbtoolsError
@@ -86,6 +87,8 @@ class Page(msgspec.Struct, frozen=True):
     opening: int
     """Number of lines of the front matter, the two `---` included."""
     body: str
+    data_files: dict[str, str] = {}
+    """Name → SHA-256 of the data files that its fences name, of those that exist."""
 
     def place(self, line: int) -> Place:
         """The place of a line of this page, which counts from 1."""
@@ -141,7 +144,8 @@ def read_page(path: Path, config: Config) -> Page:
         raise ArticleError(f"{path}: {error}") from error
     name = _relative_path(path, config.root)
     try:
-        return parse_page(content.decode("utf-8-sig"), name, config)  # without a byte order mark
+        # without a byte order mark
+        return _with_data_files(parse_page(content.decode("utf-8-sig"), name, config), config)
     except UnicodeDecodeError as error:
         page = parse_page(content.decode("utf-8-sig", "replace"), name, config)
         before, byte = error.object[: error.start], error.object[error.start]
@@ -149,6 +153,23 @@ def read_page(path: Path, config: Config) -> Page:
         invalid = InvalidValue("", why, before.count(b"\n") + 1, "save the file as UTF-8")
         # what the front matter says is not to be relied on, so the page has none
         return msgspec.structs.replace(page, matter={}, broken=(invalid, *page.broken))
+
+
+def _with_data_files(page: Page, config: Config) -> Page:
+    """The page, with the digests of the data files that its fences name.
+
+    Raises:
+        ArticleError: the system cannot read one of them.
+    """
+    texts = [fence.keys.get("files") for fence in page.fences if fence.runs]
+    names = [name for text in texts if text for name in data_files.words_of(text)]
+    if not names:
+        return page
+    try:
+        digests = data_files.digests_of(config, names)
+    except OSError as error:
+        raise ArticleError(str(error)) from error
+    return msgspec.structs.replace(page, data_files=digests)
 
 
 def _relative_path(path: Path, root: Path) -> str:

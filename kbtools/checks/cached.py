@@ -15,7 +15,7 @@ import msgspec
 
 from kbtools.articles.model import Article, Problem
 from kbtools.articles.parsing import Page
-from kbtools.cache import Cache, FileState, file_state
+from kbtools.cache import Cache, FileState, file_state, joint_state
 from kbtools.checks.base import load_base, page_problems, readable_articles
 from kbtools.checks.model import Base
 from kbtools.config import Config
@@ -46,15 +46,18 @@ def load_cached(config: Config) -> Base:
     """
     cache = Cache(config.cache, "articles", CachedPage, config)
     now = time.time_ns()
-    states = _states(config.articles)
+    data = _data_state(config)
+    states = {name: _with_data(state, data) for name, state in _states(config.articles).items()}
     cached = {name: cache.get(name, state) for name, state in states.items()}
     others = [config.articles / name for name, page in cached.items() if page is None]
     base = load_base(config, others)
     broken = {problem.place.path for problem in page_problems(base, fatal_only=True)}
     originals = {article.path: article for article in base.articles}
+    data_after = _data_state(config) if others else data
     for page in base.pages:
         name, article = Path(page.path).name, originals.get(page.path)
-        if page.path not in broken and file_state(config.articles / name) == states[name]:
+        state_after = _with_data(file_state(config.articles / name), data_after)
+        if page.path not in broken and state_after == states[name]:
             if article:
                 article = msgspec.structs.replace(article, body="")
             kept_page = CachedPage(str(page.matter["id"]), page.language, article)
@@ -101,6 +104,24 @@ def readable_cached(config: Config) -> tuple[Base, tuple[Article, ...], tuple[Pr
     cache.keep_only(files.values())
     cache.save()
     return base, articles, problems
+
+
+def _data_state(config: Config) -> FileState:
+    """The joint state of all data files.
+
+    Which of them a page names is known only when it is read. They are few and seldom change, so
+    every page follows from all of them.
+    """
+    try:
+        names = os.listdir(config.data_files)  # noqa: PTH208 - as below
+    except OSError:
+        return ()
+    return joint_state({name: file_state(config.data_files / name) for name in names})
+
+
+def _with_data(page: FileState, data: FileState) -> FileState:
+    """The state of a page and of what it may name; that of the page where there are no files."""
+    return joint_state({"page": page, "data": data}) if data else page
 
 
 def _states(folder: Path) -> Mapping[str, FileState]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from kbtools.articles import data_files
 from kbtools.articles.decoding import (
     decode_fence_keys,
     decode_front_matter,
@@ -82,6 +83,7 @@ FENCE_SHAPES = {
     "fails": "signature, timeout, a signal (SIGSEGV), an exit code (exit:3) or an exception",
     "timeout": "seconds, as in 2.5",
     "net": "net=yes, or nothing",
+    "files": 'names of files in kb/files/, as in files="orders.csv prices.csv"',
 }
 """Key of a fence → how to write its value."""
 
@@ -284,6 +286,28 @@ def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
             yield page.problem(fence.line, message, "give each snippet an id of its own")
         ids.setdefault(identifier, fence.language)
         yield from _values(page, fence.line, keys)
+
+
+@fatal
+def kb009_data_file(page: Page, config: Config) -> Iterator[Problem]:
+    """`files="…"` of a fence names files that are in `kb/files/`, each of at most 4 MiB.
+
+    The snippet finds a copy of each in its working folder. A link is no such file: it could lead
+    to one that nobody meant to show to a snippet.
+    """
+    for fence in page.fences:
+        for name in data_files.words_of(fence.keys.get("files", "")) if fence.runs else ():
+            path = data_files.path_of(config, name)
+            if path is None:
+                names = data_files.available(config)
+                if not data_files.NAME.fullmatch(name):
+                    step = "write the name of a file in kb/files/: letters, digits, `.`, `-`, `_`"
+                else:
+                    step = nearest(name, names) if names else f"add the file kb/files/{name}"
+                yield page.problem(fence.line, f"`files`: kb/files/ has no file `{name}`", step)
+            elif (size := path.stat().st_size) > data_files.LARGEST:
+                message = f"`files`: `{name}` has {size / 2**20:.1f} MiB; at most 4 are allowed"
+                yield page.problem(fence.line, message, "let the snippet make large data itself")
 
 
 def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:

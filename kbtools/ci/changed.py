@@ -33,8 +33,9 @@ def changed_since(reference: str, articles: Iterable[Article], config: Config) -
 
     An article changed if its file did: a claim is as good a reason as a snippet. Evidence and
     translations are no reason. A change of `kbtools.repro` is a reason for each article that
-    imports it, a change of a table of `toolchains.toml` for every article on that toolchain, and
-    a change of `[run]` or `[toolchain]` in `kbtools.toml` for every article.
+    imports it, a change of a data file for each that uses it, a change of a table of
+    `toolchains.toml` for every article on that toolchain, and a change of `[run]` or `[toolchain]`
+    in `kbtools.toml` for every article.
 
     Args:
         reference: A commit or a branch.
@@ -59,6 +60,11 @@ def changed_since(reference: str, articles: Iterable[Article], config: Config) -
             for article in candidates
             if any(snippet.uses_helper for snippet in article.snippets)
         }
+    folder = config.data_files.relative_to(config.root).as_posix()
+    for article in candidates:
+        names = {name for snippet in article.snippets for name in snippet.data_files}
+        for path in sorted(paths & {f"{folder}/{name}" for name in names}):
+            why[article.id] = f"{path} changed, which it uses"
     why |= {a.id: f"{a.path} changed" for a in candidates if a.path in paths}
     toolchains = _changed_toolchains(base, config) if declared.FILE in paths else set()
     return ChangeScope(frozenset(why), frozenset(toolchains), (*_lines(why, toolchains),))

@@ -188,6 +188,8 @@ class Executor:
             for folder in (scratch, scratch / "work", scratch / "cache", scratch / "tmp"):
                 folder.mkdir()
             (scratch / run.file_name).write_text(run.source, "utf-8")
+            for name, content in run.files.items():
+                (scratch / "work" / name).write_bytes(content)
         except OSError as error:
             return {"status": "lost", "message": f"no scratch folder: {error}"}
         try:
@@ -273,6 +275,7 @@ class Executor:
             modules=self.path,
             file_name=run.file_name,
             source=run.source,
+            files=run.files,
             article=run.display_path,
             environment=snippet_environment(self._base, run, again, folder / "path"),
             commands=run.commands(self.python, str(folder / run.file_name), str(again / "program")),

@@ -18,7 +18,7 @@ HEAD = """\
 set -e
 rm -rf {again}
 mkdir -p {again}/work {again}/tmp
-cd {again}/work
+{copies}cd {again}/work
 run() {{
   env -i \\
 {variables}
@@ -43,6 +43,7 @@ def keep(
     modules: Path,
     file_name: str,
     source: str,
+    files: Mapping[str, bytes],
     article: str,
     environment: Mapping[str, str],
     commands: Sequence[Sequence[str]],
@@ -55,6 +56,7 @@ def keep(
     scratch: the folder of the run, which becomes `folder/scratch`.
     modules: what snippets have on their path, `kbtools.repro`; copied to `folder/path`.
     file_name, source: the snippet's file, written anew: the run may have changed it.
+    files: its data files, by name; written to `folder/files`, and copied for each run.
     article: the path of the article, for the script's first lines.
     environment: every variable that the commands see; scratch folders are below `folder/again`.
     commands: the words of each command, one after another; the first that fails is the last.
@@ -62,9 +64,13 @@ def keep(
     Raises:
         KeepError: the folder cannot be written.
     """
+    again = shlex.quote(str(folder / "again"))
     script = HEAD.format(
         article=article.replace("\n", " "),
-        again=shlex.quote(str(folder / "again")),
+        again=again,
+        copies="".join(
+            f"cp {shlex.quote(str(folder / 'files' / name))} {again}/work\n" for name in files
+        ),
         variables="\n".join(
             f"    {shlex.quote(f'{name}={value}')} \\" for name, value in environment.items()
         ),
@@ -77,6 +83,9 @@ def keep(
             shutil.move(scratch, folder / "scratch")
         shutil.copytree(modules, folder / "path")
         (folder / file_name).write_text(source, "utf-8")
+        for name, content in files.items():
+            (folder / "files").mkdir(exist_ok=True)
+            (folder / "files" / name).write_bytes(content)
         (folder / SCRIPT).write_text(script, "utf-8")
     except OSError as error:
         raise KeepError(f"the scratch folder could not be kept as {folder}: {error}") from error

@@ -26,6 +26,8 @@ class Run(msgspec.Struct, frozen=True):
     """Seconds of wall time."""
     env: dict[str, str] = {}
     """Environment variables of its own."""
+    files: dict[str, bytes] = {}
+    """Name → content of the data files that it finds in its working folder: copies, its own."""
     tool: tuple[str, ...] = ()
     """Words of a command that starts the program, as in `compute-sanitizer --tool memcheck`."""
     compile_only: bool = False

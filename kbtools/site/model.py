@@ -300,6 +300,11 @@ def download_path(snippet: Snippet) -> str:
     return f"{snippet.article}/{snippet.id}{SUFFIX[snippet.language]}"
 
 
+def data_file_path(name: str) -> str:
+    """The address of a data file that snippets find in their working folder."""
+    return f"files/{name}"
+
+
 def issue_path(model: SiteModel, reference: str, language: str) -> str:
     """The address of the page about an upstream thread `owner/repo#12`: `issues/owner/repo/12/`.
 

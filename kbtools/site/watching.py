@@ -28,7 +28,8 @@ def watched_folders(settings: Config) -> tuple[Path, ...]:
     """
     docs = settings.root / "docs"
     inner = (path for path in docs.rglob("*") if path.is_dir())
-    folders = (settings.root, settings.articles, settings.evidence, docs, *inner)
+    own = (settings.root, settings.articles, settings.data_files, settings.evidence)
+    folders = (*own, docs, *inner)
     return tuple(sorted({folder for folder in folders if folder.is_dir()}))
 
 
@@ -69,11 +70,12 @@ def _is_source(file: Path, settings: Config) -> bool:
         return file.suffix == ".md"
     if file.parent == settings.evidence:
         return file.suffix == ".jsonl"
-    if docs in file.parents:
+    if docs in file.parents or file.parent == settings.data_files:
         return True
     names = ("CONTRIBUTING.md", config.FILE, "mkdocs.yml")
     return file in (
         settings.articles,
+        settings.data_files,
         settings.evidence,
         docs,
         *(settings.root / name for name in names),

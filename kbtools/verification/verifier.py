@@ -15,6 +15,7 @@ from typing import Self
 import msgspec
 
 from kbtools import __version__
+from kbtools.articles import data_files
 from kbtools.articles.model import SUFFIX, Snippet
 from kbtools.config import Config
 from kbtools.evidence import store
@@ -201,6 +202,7 @@ class Verifier:
             suffix=SUFFIX[snippet.language],
             timeout=self.limit(snippet),
             env=snippet.env,
+            files=data_files.contents(self.config, snippet.data_files),
             tool=tuple(shlex.split(snippet.keys.tool or "")),
             compile_only=snippet.keys.requires == "nvcc",
             spawn=self.options.spawn,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kbtools.articles.data_files import contents
 from kbtools.site.data import api, badges, feeds, osv, shelves, texts
-from kbtools.site.model import SiteModel
+from kbtools.site.model import SiteModel, data_file_path
 
 
 def files(model: SiteModel, pages: Iterable[str] = ()) -> Iterator[tuple[str, bytes]]:
@@ -19,4 +20,17 @@ def files(model: SiteModel, pages: Iterable[str] = ()) -> Iterator[tuple[str, by
     yield from feeds.files(model)
     yield from badges.files(model)
     yield from texts.files(model)
+    yield from data_files(model)
     yield from texts.sitemaps(model, pages)
+
+
+def data_files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
+    """The data files that snippets name, for whoever downloads a snippet.
+
+    Raises:
+        DataFileError: a file has changed since the articles were read.
+    """
+    snippets = [snippet for view in model.views for snippet in view.article.snippets]
+    digests = {name: digest for s in snippets for name, digest in s.data_files.items()}
+    for name, content in contents(model.config, digests).items():
+        yield data_file_path(name), content

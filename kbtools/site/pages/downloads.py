@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kbtools.articles import links
 from kbtools.articles.model import Snippet
-from kbtools.site.model import SiteModel, download_path
+from kbtools.site.model import SiteModel, data_file_path, download_path
 from kbtools.site.rendering import visible
 
 
@@ -32,6 +32,8 @@ def stand_alone(model: SiteModel, snippet: Snippet) -> str:
         f"needs: {snippet.keys.requires}{', the network' if snippet.keys.net else ''}",
         f"run: {command}",
     ]
+    if snippet.data_files:
+        head.insert(2, f"beside it: {beside(model, snippet)}")
     code = "\n".join(part.code.rstrip("\n") for part in (*snippet.before, snippet))
     lines = [f"{sign} {visible(line).replace(chr(10), ' ')}" for line in head]
     future = re.findall(r"^from __future__ import .*$", code, re.MULTILINE)
@@ -40,6 +42,15 @@ def stand_alone(model: SiteModel, snippet: Snippet) -> str:
             code = code.replace(line, "", 1)
         lines += [*dict.fromkeys(future), *bundled()]
     return "\n".join([*lines, "", code]) + "\n"
+
+
+def beside(model: SiteModel, snippet: Snippet) -> str:
+    """The command that fetches the data files of a snippet, or where they are."""
+    site = model.config.knowledge_base.url.rstrip("/")
+    addresses = [f"{site}/{data_file_path(name)}" for name in snippet.data_files]
+    if site:
+        return f"curl {' '.join(f'-O {address}' for address in addresses)}"
+    return ", ".join(f"kb/files/{name}" for name in snippet.data_files)
 
 
 def bundled() -> list[str]:
