@@ -116,7 +116,7 @@ def test_copy(reader: Reader) -> None:
         page.click(selector)
         return str(page.evaluate("navigator.clipboard.readText()"))
 
-    assert copied("[data-copy=kb-fix-code]") == 'pip install --upgrade "torch>=2.4"'
+    assert copied("[data-copy=kb-fix-code]") == 'pip install --upgrade "torch>=2.4,<2.15"'
     assert copied("[data-copy=r1-run]") == "kbtools verify KB0002/r1"
     assert copied("#r1 + .highlight .kb-copy").startswith("from kbtools.repro import triton_aot")
     assert copied("[data-copy=kb-link-markdown]").startswith("[KB0002: ")
@@ -233,7 +233,10 @@ def test_without_javascript(chromium: Any, our_site: Served) -> None:
     for scheme in ("light", "dark"):
         reader = Reader(chromium, our_site, java_script_enabled=False, color_scheme=scheme)
         page = reader.open("KB0002/")
-        assert page.locator("#kb-fix-code").text_content() == 'pip install --upgrade "torch>=2.4"'
+        assert (
+            page.locator("#kb-fix-code").text_content()
+            == 'pip install --upgrade "torch>=2.4,<2.15"'
+        )
         assert page.locator(".kb-cell--fails a").count() >= 2
         assert not page.locator(".kb-copy").first.is_visible()
         assert page.locator(".kb-you noscript").count() == 1

@@ -344,4 +344,7 @@ class Executor:
 
 
 def _is_full(folder: Path) -> bool:
-    return shutil.disk_usage(folder).free < 1 << 20
+    try:
+        return shutil.disk_usage(folder).free < 1 << 20
+    except FileNotFoundError:  # closed meanwhile
+        return False
