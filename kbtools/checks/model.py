@@ -40,6 +40,8 @@ class Recorded(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...]
     unreadable: tuple[tuple[Article, str], ...]
     """Articles whose evidence cannot be read, and why."""
+    packages: frozenset[str] = frozenset()
+    """Canonical names of the distributions that any toolchain had."""
 
 
 class Base(msgspec.Struct, frozen=True, dict=True):
@@ -80,6 +82,7 @@ class Base(msgspec.Struct, frozen=True, dict=True):
         """
         failures: list[Failure] = []
         unreadable: list[tuple[Article, str]] = []
+        packages: set[str] = set()
         for article in self.articles:
             if article.id in self.sound_evidence:
                 continue
@@ -89,7 +92,8 @@ class Base(msgspec.Struct, frozen=True, dict=True):
                 unreadable.append((article, str(error)))
             else:
                 failures += failures_of(article, rows, self.config)
-        return Recorded(tuple(failures), tuple(unreadable))
+                packages.update(*(row.toolchain.packages for row in rows))
+        return Recorded(tuple(failures), tuple(unreadable), frozenset(packages))
 
 
 def failures_of(article: Article, rows: tuple[Row, ...], config: Config) -> Iterator[Failure]:

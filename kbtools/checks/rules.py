@@ -6,13 +6,22 @@
 
 from __future__ import annotations
 
-from kbtools.checks import articles, exemptions, mentions, pages, recorded, signatures, together
+from kbtools.checks import (
+    articles,
+    exemptions,
+    mentions,
+    names,
+    pages,
+    recorded,
+    signatures,
+    together,
+)
 from kbtools.checks.model import rules_of
 
 PAGE_RULES = rules_of(pages)
 ARTICLE_RULES = (*rules_of(articles), *rules_of(exemptions))
 SIGNATURE_RULES = rules_of(signatures)
-BASE_RULES = (*rules_of(together), *rules_of(mentions), *rules_of(recorded))
+BASE_RULES = (*rules_of(together), *rules_of(mentions), *rules_of(names), *rules_of(recorded))
 RULES = tuple(
     sorted((*PAGE_RULES, *ARTICLE_RULES, *SIGNATURE_RULES, *BASE_RULES), key=lambda rule: rule.code)
 )
