@@ -10,6 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from kbtools.articles import placeholders
 from kbtools.articles.links import slug
 from kbtools.config import FILE, Config, KbtoolsError
 
@@ -73,14 +74,11 @@ def skeleton(config: Config, identifier: str, title: str) -> str:
         title: The error text, on one line.
     """
     form = config.article
-    prose = {
-        "fix": "Say the one thing to do first.",
-        "symptom": "What a person sees, word for word.",
-    }
+    prose = {"fix": placeholders.FIX, "symptom": placeholders.SYMPTOM}
     snippets = {part: render(f"snippets-{part}.md", id=identifier) for part in prose}
     sections = []
     for name in form.sections:
-        text = prose.get(slug(name), "To be written.")
+        text = prose.get(slug(name), placeholders.SECTION)
         sections.append(f"## {name}\n\n{text}\n\n{snippets.pop(slug(name), '')}")
     rest = [snippets[part] for part in ("symptom", "fix") if part in snippets]
     return render(
@@ -90,6 +88,7 @@ def skeleton(config: Config, identifier: str, title: str) -> str:
         component=form.components[0] if form.components else "component",
         stage=form.stages[0],
         severity=form.severities[0],
+        summary=placeholders.SUMMARY,
         title=escape_quoted(title),
     )
 

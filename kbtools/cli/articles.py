@@ -27,8 +27,11 @@ def check(
 ) -> None:
     """Report every problem of every article, or of the articles at PATHS.
 
+    What a new article still has of its skeleton is reported, too, but is no problem.
+
     The exit code is 1 if there is a problem.
     """
+    from kbtools.articles.placeholders import placeholders
     from kbtools.articles.translations import outdated_translations
     from kbtools.checks.base import check_base, load_base
     from kbtools.reports import github as on_github
@@ -53,6 +56,9 @@ def check(
     outdated = [t for t in outdated_translations(base.pages) if is_selected(t.place)]
     for translation in outdated:
         click.echo(text.behind(translation), err=to_stderr)
+    unwritten = [p for p in placeholders(base.pages) if is_selected(p.place)]
+    for placeholder in unwritten:
+        click.echo(text.placeholder(placeholder), err=to_stderr)
     files = len(selected) or len(base.pages)
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"
@@ -64,6 +70,7 @@ def check(
         prefix = in_checkout(base.config)
         reporting.emit((on_github.asks_for_the_network(s, prefix) for s in networked), to_stderr)
         reporting.emit((on_github.behind(t, prefix) for t in outdated), to_stderr)
+        reporting.emit((on_github.placeholder(p, prefix) for p in unwritten), to_stderr)
     if sarif_file:
         log = sarif.of_problems(problems, in_checkout(base.config))
         reporting.write_report(sarif_file, log)
@@ -92,16 +99,24 @@ def schema(ctx: click.Context) -> None:
 
 @click.command(short_help="Write the skeleton of an article.")
 @click.argument("title")
+@click.option("--anyway", is_flag=True, help="Write it though an article has such a signature.")
 @click.pass_context
-def new(ctx: click.Context, title: str) -> None:
+def new(ctx: click.Context, title: str, anyway: bool) -> None:
     """Write the skeleton of an article with the title TITLE and the next free id.
 
-    TITLE is the text of the error, as people search for it.
+    TITLE is the text of the error, as people search for it. If a signature of an article
+    recognises it, nothing is written, that article is named, and the exit code is 1.
     """
+    from kbtools import matching
     from kbtools.articles.links import published_addresses
     from kbtools.articles.scaffold import new_article
+    from kbtools.reports import text
 
     config = config_of(ctx)
+    matches = matching.Matcher(matching.of_base(config)).diagnose(title).matches
+    if matches and not anyway:
+        click.echo(text.covered(matches, title), err=True)
+        sys.exit(1)
     file = new_article(config, title)
     match = config.id_pattern.match(file.name)  # a prefix may hold hyphens
     click.echo(f"{file.relative_to(config.root)}\n\nIt is valid and runs as it is. Try:\n")

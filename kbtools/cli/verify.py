@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import time
@@ -21,73 +20,16 @@ from kbtools.cli import reporting
 from kbtools.cli.group import config_of, config_to_read, refuse_broken
 from kbtools.cli.reporting import ReportOptions
 from kbtools.cli.selection import Selection, changes_since, part_of, select
+from kbtools.cli.verify_options import VerifyOptions
 from kbtools.config import Config
-from kbtools.outcome import Isolation
 
 if TYPE_CHECKING:
     from kbtools.reports.progress import Progress
     from kbtools.reports.progress_lines import ProgressLines
-    from kbtools.running.executor import Sandbox
     from kbtools.toolchains.environments import Environment
     from kbtools.verification.machines import MachinePool
-    from kbtools.verification.model import Result, RunOptions, ToolchainRun
+    from kbtools.verification.model import Result, ToolchainRun
     from kbtools.verification.verifier import Verifier
-
-
-class VerifyOptions(msgspec.Struct, frozen=True):
-    """The options of `kbtools verify`, as they are given."""
-
-    report: ReportOptions
-    roles: tuple[Role, ...]
-    needs: tuple[str, ...]
-    jobs: int | None
-    timeout: float | None
-    toolchain: str | None
-    shard: str | None
-    changed_since: str | None
-    on: str | None
-    isolation: Isolation
-    quick: bool
-    rerun_remembered: bool
-    fail_fast: bool
-    record: bool
-    keep: bool
-    quiet: bool
-    no_sandbox: bool
-    require_sandbox: bool
-
-    def __post_init__(self) -> None:
-        if self.no_sandbox and self.require_sandbox:
-            raise click.UsageError("--no-sandbox or --require-sandbox, not both")
-        if self.keep and self.on:
-            raise click.UsageError("--keep or --on, not both: folders are kept on this machine")
-
-    @property
-    def needs_outcomes(self) -> bool:
-        """Whether the outcomes of remembered runs are asked for, and not only their verdicts."""
-        return self.rerun_remembered or self.record or self.report != ReportOptions()
-
-    @property
-    def sandbox(self) -> Sandbox:
-        """How snippets are to be shut in."""
-        if self.no_sandbox:
-            return "none"
-        return "required" if self.require_sandbox else "where allowed"
-
-    def run_options(self, keep: Path) -> RunOptions:
-        """How the snippets of a toolchain are run; `keep`: where scratch folders are kept."""
-        from kbtools.verification.model import RunOptions
-
-        return RunOptions(
-            jobs=self.jobs or (None if self.on else os.cpu_count()),
-            rerun_remembered=self.rerun_remembered,
-            record=self.record,
-            spawn=self.isolation == "spawn",
-            timeout=self.timeout,
-            fail_fast=self.fail_fast,
-            sandbox=self.sandbox,
-            keep=keep if self.keep else None,
-        )
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -187,6 +129,11 @@ class Verification(msgspec.Struct, frozen=True):
     is_flag=True,
     help="Run nothing, and exit with 2, if the kernel refuses a part of the sandbox.",
 )
+@click.option(
+    "--require-run",
+    is_flag=True,
+    help="Exit with 1 if nothing of an article could be run, here or in recorded evidence.",
+)
 @click.pass_context
 def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> None:
     """Run the snippets of articles and compare the results with the articles' claims.
@@ -198,6 +145,7 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
     and 3 if nothing could be concluded, for example because every snippet was skipped.
     """
     from kbtools.checks.cached import readable_cached
+    from kbtools.reports import text
 
     report = msgspec.convert(values, ReportOptions)
     options = msgspec.convert({**values, "report": report}, VerifyOptions)
@@ -230,6 +178,9 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
     with reporting.commands_disabled(report.github, True):
         refuse_broken(selection.refused)
     code = exit_code(verification, selection)
+    if options.require_run and (hollow := hollow_articles(verification.results, config)):
+        click.echo(text.hollow(hollow), err=True)
+        code = max(code % 3, 1)
     if code == 3 and options.toolchain is None and options.on is None:
         reporting.suggest_toolchain(verification.results)
     sys.exit(code)
@@ -396,3 +347,21 @@ def exit_code(verification: Verification, selection: Selection) -> int:
         return 0  # the change is no reason to run anything
     colours = {result.verdict.colour for result in verification.results}
     return 1 if "red" in colours else 0 if "green" in colours else 3
+
+
+def hollow_articles(results: Sequence[Result], config: Config) -> dict[str, str]:
+    """Id of an article of which nothing ran, now or in evidence → why not now.
+
+    Args:
+        results: Of a whole call.
+        config: Of the knowledge base.
+    """
+    from kbtools.evidence.state import state_of
+
+    concluded = {r.task.article.id for r in results if r.verdict.colour in ("green", "red")}
+    others = {r.task.article.id: r for r in results if r.task.article.id not in concluded}
+    return {
+        name: f"{result.verdict.name}: {result.verdict.reason}"
+        for name, result in sorted(others.items())
+        if state_of(result.task.article, config).word == "not run"
+    }

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from kbtools.articles import links
 from kbtools.articles.model import Problem, Snippet
+from kbtools.articles.placeholders import Placeholder
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.config import Config
 from kbtools.evidence.verdicts import GREEN, RED
@@ -55,6 +56,12 @@ def behind(translation: OutdatedTranslation, prefix: str = "") -> str:
     place = translation.place
     message = f"{translation.original} has changed since; its edition is {translation.edition} now"
     return command("notice", prefix + place.path, place.line, message, message)
+
+
+def placeholder(placeholder: Placeholder, prefix: str = "") -> str:
+    """A warning at a line that is still to be written."""
+    place, message = placeholder.place, f"still to be written: {placeholder.text}"
+    return command("warning", prefix + place.path, place.line, message, message)
 
 
 def command(level: str, path: str, line: int, title: str, message: str) -> str:

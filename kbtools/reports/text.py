@@ -5,14 +5,19 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from click import style
 
 from kbtools.articles.model import Place, Problem, Snippet
+from kbtools.articles.placeholders import Placeholder
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.evidence.verdicts import GREEN, RED, documented_failure
 from kbtools.toolchains.model import Toolchain
 from kbtools.verification.model import LeftOut, Result, ToolchainRun
+
+if TYPE_CHECKING:
+    from kbtools.matching.matches import Match
 
 COLOURS = {"green": "green", "red": "red", "grey": "yellow"}
 MARKS = {"green": "✓", "red": "✗", "grey": "·"}
@@ -38,12 +43,29 @@ def asks_for_the_network(snippet: Snippet) -> str:
     return f"{style(str(place), bold=True)}: {snippet.name} asks for the network (net=yes)"
 
 
+def covered(matches: Sequence[Match], title: str) -> str:
+    """The articles whose signatures recognise the title of one that is to be written."""
+    lines = ["nothing was written: an article may be about this already"]
+    for match in matches:
+        lines += [f"{style(match.id, bold=True)}  {match.title}", f"  what helps  {match.summary}"]
+    lines += [
+        f"read it: kbtools explain {matches[0].id}",
+        f"if yours has another cause: kbtools new --anyway -- {shlex.quote(title)}",
+    ]
+    return "\n".join(lines)
+
+
 def behind(translation: OutdatedTranslation) -> str:
     """A translation that is to be updated, although it breaks no rule."""
     return (
         f"{style(str(translation.place), bold=True)}: {translation.original} has changed since;"
         f' translate what changed, then write: follows: "{translation.edition}"'
     )
+
+
+def placeholder(placeholder: Placeholder) -> str:
+    """A line that is still to be written, although it breaks no rule."""
+    return f"{style(str(placeholder.place), bold=True)}: still to be written: {placeholder.text}"
 
 
 def verdict(result: Result) -> str:
@@ -116,6 +138,16 @@ def left_out(left: LeftOut) -> str:
     """How many snippets `--quick` left out, and the command that runs them."""
     minutes = "less than a minute" if left.minutes < 0.75 else f"about {left.minutes:.0f} min"
     return style(f"{left}, {minutes}: {left.command}", fg="yellow")
+
+
+def hollow(articles: Mapping[str, str]) -> str:
+    """The articles that ran nowhere, and what to do; `articles`: id → why it did not run here."""
+    head = "nothing of these articles was ever run, so nothing of them is known to be true:"
+    lines = (f"  {name}  {why}" for name, why in articles.items())
+    step = (
+        "help: install what they need, or run them where it is with --record, and commit evidence/"
+    )
+    return "\n".join([style(head, fg="red"), *lines, step])
 
 
 def scratch_folders(results: Sequence[Result]) -> str:

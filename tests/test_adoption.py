@@ -1,0 +1,92 @@
+"""What annoyed people who tried kbtools, as far as no other file of tests holds it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+from bases import Base, fence
+from examples import check
+
+ROOT = Path(__file__).parent.parent
+FAILS = fence("python repro id=r1", 'raise OSError("the failure")')
+FIX = fence("python fix id=f1", "assert True")
+
+
+def test_a_name_that_no_toolchain_knows(base: Base) -> None:
+    """A distribution that is called otherwise is reported, with its right name."""
+    base.article(FAILS, FIX, matter='affected: [{pytorch: ">=2.8"}]')
+    (base.root / "toolchains.toml").write_text(
+        '[new]\npurpose = "torch"\npython = "3.11"\npackages = ["torch==2.8.0"]\n'
+    )
+    code, text = check(base.root)
+    assert code == 1 and "KB310 `pytorch` in `affected`" in text
+    assert "help: did you mean `torch`?" in text
+    base.article(FAILS, FIX, matter='affected: [{torch: ">=2.8"}]')
+    assert check(base.root)[0] == 0
+
+
+def test_what_is_installed_is_known(base: Base) -> None:
+    """A distribution beside kbtools needs no declaration, however its name is written."""
+    assert importlib.metadata.version("markdown-it-py")
+    base.article(FAILS, FIX, matter='affected: [{Markdown_It.py: ">=1"}]')
+    assert check(base.root) == (0, "1 file checked, no problems\n")
+
+
+def test_already_covered(base: Base) -> None:
+    """`new` with a text that an article recognises names that article and writes nothing."""
+    base.article(FAILS, FIX, literal="the disk of the node is full")
+    title = "OSError: the disk of the node is full, it's 100 %"
+    done = base.kbtools("new", title)
+    assert (done.code, done.out) == (1, "")
+    assert "KB0001  article 1\n  what helps  Do it right." in done.err
+    assert len(list((base.root / "kb").iterdir())) == 1
+    command = done.err.rstrip().rpartition("kbtools ")[2]
+    assert command.startswith("new --anyway -- 'OSError: ")
+    assert base.kbtools("new", "--anyway", "--", title).code == 0
+    assert len(list((base.root / "kb").iterdir())) == 2
+
+
+def test_placeholders(base: Base) -> None:
+    """`check` names every line of the skeleton that nobody has written, and no other."""
+    base.kbtools("new", "OSError: something else")
+    file = next((base.root / "kb").iterdir())
+    lines = file.read_text("utf-8").splitlines()
+    unwritten = [n for n, line in enumerate(lines, 1) if line.endswith((".", '."'))]
+    assert len(unwritten) == 5
+    code, text = check(base.root)
+    assert code == 0 and "no problems" in text
+    named = [line.split(":")[1] for line in text.splitlines() if "still to be written" in line]
+    assert list(map(int, named)) == unwritten
+    file.write_text(file.read_text("utf-8").replace("To be written.", "A cause."), "utf-8")
+    assert check(base.root)[1].count("still to be written") == 3
+    assert "::warning file=kb/" in base.kbtools("check", "--github").out
+
+
+def test_hollow_green(base: Base) -> None:
+    """With --require-run an article of which nothing ever ran is red, though another one is green.
+
+    What was recorded counts as run: a machine without a GPU need not run what another one has.
+    """
+    base.article(FAILS, FIX)
+    base.article(
+        fence("python repro id=r1 toolchain=elsewhere", 'raise OSError("the failure")'),
+        number=2,
+    )
+    assert base.kbtools("verify").code == 0
+    done = base.kbtools("verify", "--require-run")
+    assert done.code == 1
+    assert "  KB0002  skipped: " in done.err and "KB0001" not in done.err
+    python = f'[elsewhere]\npurpose = "here"\npython = "{sys.executable}"\n'
+    (base.root / "toolchains.toml").write_text(python)
+    assert base.kbtools("verify", "--toolchain", "elsewhere", "--record").code == 0
+    assert base.kbtools("verify", "--require-run").code == 0
+    assert base.kbtools("verify", "KB0001", "--require-run").code == 0
+
+
+def test_commands_that_record() -> None:
+    """Who follows CONTRIBUTING.md commits the list of published addresses, too."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert "git add kb evidence published.txt" in text
+    assert "kbtools link --publish" in text
