@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import importlib.metadata
+import io
+import subprocess
 import sys
 from pathlib import Path
 
-from bases import Base, fence
+import pytest
+from bases import KBTOOLS, Base, fence
 from examples import check
+
+from kbtools import config, matching
+from kbtools.integrations.program_versions import interpreter_of, versions_of
+from kbtools.matching import log_ends
 
 ROOT = Path(__file__).parent.parent
 FAILS = fence("python repro id=r1", 'raise OSError("the failure")')
@@ -90,3 +97,58 @@ def test_commands_that_record() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     assert "git add kb evidence published.txt" in text
     assert "kbtools link --publish" in text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+@pytest.mark.parametrize("at", [3, 900, 4000, 5000])
+def test_the_lines_of_a_long_log(
+    at: int, end: str, base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line has its number in the whole log, though the middle of the log is not read."""
+    monkeypatch.setattr(log_ends, "ENDS", 16_384)  # of 60,000 bytes
+    base.article(literal="OSError: the failure")
+    lines = ["all is well"] * 5000
+    lines[at - 1] = "OSError: the failure"
+    ends = log_ends.read_ends(io.BytesIO(end.join(lines).encode()))
+    assert ends.left_out and len(ends.text) == 2 * 16_384
+    knowledge = matching.of_base(config.find(base.root))
+    answer = log_ends.in_whole_log(matching.Matcher(knowledge).diagnose(ends.text), ends)
+    assert answer.lines == 5000
+    assert [match.line for match in answer.matches] == [at]
+
+
+def run(base: Base, *command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program by `kbtools run` in the folder of a base."""
+    words = [*KBTOOLS, "run", "--", *command]
+    return subprocess.run(words, cwd=base.root, capture_output=True, text=True, timeout=60)
+
+
+def test_a_program_has_the_versions_of_its_interpreter(base: Base, tmp_path: Path) -> None:
+    """`kbtools run` does not recommend an upgrade that is made already."""
+    base.article(literal="OSError: the failure", matter='affected: [{packaging: "<1"}]')
+    script = tmp_path / "program"
+    script.write_text(f"#!{sys.executable}\nraise OSError('the failure')\n")
+    script.chmod(0o755)
+    for command in ((str(script),), (sys.executable, str(script))):
+        done = run(base, *command)
+        assert "not sure: the versions in the log are not affected (packaging <1 is" in done.stderr
+    assert "not sure" not in run(base, "sh", "-c", f"{script}").stderr, "nobody knows its versions"
+
+
+def test_the_interpreter_of_a_program(tmp_path: Path) -> None:
+    """A program is asked for versions only if it is Python, or its first line names one."""
+    program = tmp_path / "program"
+    for first, is_python in (
+        (f"#!{sys.executable} -u", True),
+        ("#!/usr/bin/env python3", True),
+        ("#!/bin/sh", False),
+        ("#!/usr/bin/env 'nothing", False),
+        ("", False),
+    ):
+        program.write_text(f"{first}\n")
+        program.chmod(0o755)
+        assert (interpreter_of(str(program)) is not None) is is_python, first
+    assert versions_of(["/nowhere/python3"], ["packaging"]) == ()
+    version = importlib.metadata.version("packaging")
+    answer = versions_of([sys.executable], ["nobody-has-this", "packaging"])
+    assert answer[1:] == (f"packaging=={version}",)

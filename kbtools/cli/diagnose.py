@@ -17,8 +17,6 @@ from kbtools.cli.group import INDEX, config_of, config_to_read
 from kbtools.config import KnowledgeBase
 
 NO_LINK = "no link: {name} has no address; set `url` of [knowledge-base] in kbtools.toml"
-ENDS = 8 * 1024 * 1024
-"""Bytes that are read of the beginning and of the end of a log: more than the matcher uses."""
 
 
 @click.command(short_help="Find the article for a traceback or a log.")
@@ -48,6 +46,7 @@ def diagnose(
     The exit code is 0 if there is an article and 3 if there is none. Nothing leaves this machine.
     """
     from kbtools import matching
+    from kbtools.matching import log_ends
     from kbtools.reports import diagnosis
 
     if as_json and as_reply:
@@ -57,7 +56,8 @@ def diagnose(
     if index is None:
         config_to_read(ctx)  # says so if it is the one that came with kbtools
     knowledge = matching.load(Path(ctx.obj), index)
-    answer = matching.Matcher(knowledge).diagnose(both_ends(file))
+    ends = log_ends.read_ends(file)
+    answer = log_ends.in_whole_log(matching.Matcher(knowledge).diagnose(ends.text), ends)
     if as_json:
         best = msgspec.structs.replace(answer, matches=answer.matches[:top])
         click.echo(msgspec.json.format(msgspec.json.encode(best)))
@@ -75,15 +75,6 @@ def diagnose(
         addresses = {match.id: knowledge.address(match.id) for match in answer.matches}
         click.echo(diagnosis.diagnosis(answer, top, addresses))
     sys.exit(0 if answer.matches else 3)
-
-
-def both_ends(stream: BinaryIO) -> str:
-    """The text of a log of any length, without its middle where it is very long."""
-    head = stream.read(ENDS)
-    tail = b""
-    while chunk := stream.read(ENDS):
-        tail = (tail + chunk)[-ENDS:]
-    return (head + tail).decode("utf-8", "replace")
 
 
 @click.command(short_help="Print the permanent link of an article.")

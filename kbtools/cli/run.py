@@ -38,19 +38,27 @@ def run(command: tuple[str, ...], index: Path | str | None) -> None:
         sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
     # SIGPIPE: the reader went away, which is not a failure of the program
     if end.code and end.signal != signal.SIGPIPE:
-        show_article(end, index)
+        show_article(end, command, index)
     if end.signal:
         die_by(end.signal)
     sys.exit(end.code)
 
 
-def show_article(end: wrapping.ProgramEnd, index: Path | str | None) -> None:
-    """Shows the article about a failure, if there is one; an error here changes nothing else."""
+def show_article(
+    end: wrapping.ProgramEnd, command: tuple[str, ...], index: Path | str | None
+) -> None:
+    """Shows the article about a failure, if there is one; an error here changes nothing else.
+
+    Args:
+        end: How the program ended, and what it printed.
+        command: What started it.
+        index: The file or the address of a published index, if one is given.
+    """
     try:
         from kbtools.integrations import footnote
 
         texts = [output.decode("utf-8", "replace") for output in (end.err, end.out)]
-        message = footnote.brief_article(*texts, index=index)
+        message = footnote.brief_article(*texts, index=index, command=command)
     except KeyboardInterrupt:
         return
     except Exception as error:

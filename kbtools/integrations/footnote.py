@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kbtools import matching
+from kbtools.integrations.program_versions import versions_of
 from kbtools.matching import Index
 from kbtools.reports import diagnosis
 
 
 def brief_article(
-    *outputs: str, index: Path | str | None = None, is_own_process: bool = False
+    *outputs: str,
+    index: Path | str | None = None,
+    is_own_process: bool = False,
+    command: Sequence[str] = (),
 ) -> str:
     """The article about the first of these outputs that has one, in a few lines; else nothing.
 
@@ -23,6 +27,8 @@ def brief_article(
             else the knowledge base of the working folder, or the one that came with kbtools.
         is_own_process: whether this process printed the outputs. Then the versions of its packages
             count where the outputs show none.
+        command: the words that started the program which printed the outputs. Where Python ran it,
+            the versions of that Python's packages count in the same way.
 
     Raises:
         KbtoolsError: no knowledge base exists, or it cannot be read.
@@ -33,6 +39,9 @@ def brief_article(
     versions = tuple(installed_versions(knowledge)) if is_own_process else ()
     for text in outputs:
         matches = matcher.diagnose("\n".join((text, *versions)) if text else "").matches
+        if matches and command:  # only now: to ask an interpreter takes longer than all else here
+            versions = versions_of(command, [name for name, _ in knowledge.versions])
+            matches = matcher.diagnose("\n".join((text, *versions))).matches or matches
         if matches:
             return f"kbtools: {diagnosis.brief(matches[0], knowledge.address(matches[0].id))}"
     return ""
