@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from bases import KBTOOLS, Base, fence
+from click.testing import CliRunner
 from examples import check
 
 from kbtools import config, matching
+from kbtools.cli import main
 from kbtools.integrations.program_versions import interpreter_of, versions_of
 from kbtools.matching import log_ends
 
@@ -152,3 +154,19 @@ def test_the_interpreter_of_a_program(tmp_path: Path) -> None:
     version = importlib.metadata.version("packaging")
     answer = versions_of([sys.executable], ["nobody-has-this", "packaging"])
     assert answer[1:] == (f"packaging=={version}",)
+
+
+def test_a_new_base_says_which_packages_count(tmp_path: Path) -> None:
+    """What `kbtools init` writes about `[toolchain]` is valid once its signs of a comment go."""
+    assert (
+        CliRunner().invoke(main, ["init", str(tmp_path), "--name", "B", "--prefix", "B"]).exit_code
+        == 0
+    )
+    assert check(tmp_path)[0] == 0
+    file = tmp_path / "kbtools.toml"
+    text = file.read_text("utf-8")
+    for line in ("[toolchain]", "packages = [", "headline = ["):
+        assert f"# {line}" in text
+        text = text.replace(f"# {line}", line)
+    file.write_text(text, "utf-8")
+    assert config.find(tmp_path).toolchain.packages == ("some-package", "some-package-*")
