@@ -170,3 +170,18 @@ def test_a_new_base_says_which_packages_count(tmp_path: Path) -> None:
         text = text.replace(f"# {line}", line)
     file.write_text(text, "utf-8")
     assert config.find(tmp_path).toolchain.packages == ("some-package", "some-package-*")
+
+
+def test_the_command_that_repeats_a_red_verdict(base: Base) -> None:
+    """It names the toolchain: without it another interpreter would be asked, and may be green."""
+    base.article(FAILS, fence("python fix id=f1", "raise OSError('it is no fix')"))
+    (base.root / "toolchains.toml").write_text(
+        f'[elsewhere]\npurpose = "here"\npython = "{sys.executable}"\n'
+    )
+    done = base.kbtools("verify", "KB0001/f1", "--toolchain", "elsewhere")
+    command = "kbtools verify KB0001/f1 --all --toolchain elsewhere"
+    assert (done.code, [line for line in done.out.splitlines() if "alone" in line]) == (
+        1,
+        [f"  alone     {command}"],
+    )
+    assert "\n1 snippet in " in done.out

@@ -64,7 +64,8 @@ def kb303_translation(base: Base) -> Iterator[Problem]:
                     f"copy it from {source.place}",
                 )
         if len(snippets) != len(original.snippets):
-            message = f"{len(snippets)} snippets, but the original has {len(original.snippets)}"
+            number = "1 snippet" if len(snippets) == 1 else f"{len(snippets)} snippets"
+            message = f"{number}, but the original has {len(original.snippets)}"
             yield page.problem(len(page.lines), message, f"copy them from {original.path}")
 
 

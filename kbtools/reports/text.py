@@ -122,7 +122,8 @@ def summary(run: ToolchainRun) -> str:
     counts = Counter(result.verdict.name for result in results)
     order = [*RED, *(name for name in counts if name not in RED + GREEN), *GREEN]
     totals = [f"{counts[name]} {name}" for name in order if counts[name]]
-    line = f"{len(results)} snippets in {run.seconds:.1f} s: {', '.join(totals) or 'none to run'}"
+    number = "1 snippet" if len(results) == 1 else f"{len(results)} snippets"
+    line = f"{number} in {run.seconds:.1f} s: {', '.join(totals) or 'none to run'}"
     remembered = sum(result.remembered for result in results)
     if remembered:
         line += f" ({remembered} remembered; --all runs them again)"
