@@ -160,6 +160,7 @@ def test_osv(base: Base) -> None:
         1: f'[{{{name}: ">=0.1"}}, {{{name}: ">=0.1,<9"}}]',
         2: f'[{{{name}: ">=0.1", python: ">=3.9"}}]',
         3: '[{python: ">=3.9"}]',
+        5: f'[{{{name}: ">=0.1"}}]',
     }
     (base.root / "kbtools.toml").write_text(
         (base.root / "kbtools.toml").read_text("utf-8") + f'\n[toolchain]\npackages = ["{name}"]\n'
@@ -168,11 +169,12 @@ def test_osv(base: Base) -> None:
     for number, claim in claims.items():
         base.article(FAILS, number=number, matter=f"affected: {claim}\n{upstream}")
     base.article(FAILS, number=4, matter=f"affected: {claims[1]}")
-    assert base.verify("KB0001", "KB0002", "KB0003", "--record").code == 0
+    assert base.verify("KB0001", "KB0002", "KB0003", "KB0005", "--record").code == 0
     for url in ("", "https://example.org/kb"):
         published = documents(model_of(base, url))
         records = {name: document for name, document in published.items() if "/osv/" in name}
-        # KB0002 asks for a Python, too; KB0003 for no package; KB0004 was not run
+        # KB0002 asks for a Python, too; KB0003 for no package; KB0004 was not run; of KB0005 no
+        # version is known on which it does not fail
         assert set(records) == {"api/v1/osv/KB0001.json"}
         [record] = records.values()
         validator = jsonschema.Draft202012Validator(
@@ -187,7 +189,28 @@ def test_osv(base: Base) -> None:
         page = [("ARTICLE", "/")] if url else []
         assert kinds == [*page, ("REPORT", "1"), ("FIX", "2"), ("WEB", "3")]
     index = documents(model_of(base))["api/v1/index.json"]["articles"]
-    assert [entry["osv"] for entry in index] == ["api/v1/osv/KB0001.json", None, None, None]
+    assert [entry["osv"] for entry in index] == ["api/v1/osv/KB0001.json", *4 * [None]]
+
+
+def test_osv_of_this_knowledge_base() -> None:
+    """All records keep the whole schema, and each range excludes a version: no usage error does."""
+    model = build_model(load_base(config.find(Path(__file__).parent)))
+    validator = jsonschema.Draft202012Validator(
+        osv_schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+    )
+    records = [document for name, document in documents(model).items() if "/osv/" in name]
+    assert records
+    for record in records:
+        validator.validate(record)
+        view = model.by_id[record["id"].removeprefix("x_")]
+        ends = any(
+            {"fixed", "last_affected"} & event.keys()
+            for affected in record["affected"]
+            for range_ in affected["ranges"]
+            for event in range_["events"]
+        )
+        seen = {observation.verdict.name for observation in view.observations}
+        assert ends or "resolved" in seen, record["id"]
 
 
 @pytest.mark.parametrize("url", ["", "https://example.org/kb/"])

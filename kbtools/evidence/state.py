@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from kbtools.articles.model import Article, Snippet
+from kbtools.articles.model import ABSENT, Affected, Article, Role, Snippet
 from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.rows import Row
@@ -86,6 +86,38 @@ def state_from(article: Article, observations: Sequence[Observation]) -> Article
         red=red,
         not_run=len(article.snippets) - len(snippets),
         toolchains=len(toolchains),
+    )
+
+
+def is_decided_by_version(article: Article, observations: Iterable[Observation]) -> bool:
+    """Whether the failure occurs on some versions only, as claimed or as seen.
+
+    So says a claim with an upper end, or a run of a repro that passes where the article is not
+    affected. A claim as `>=2.4` alone does not: below 2.4 nobody may have tried.
+
+    Args:
+        article: The article.
+        observations: Those of the article.
+    """
+    return has_end(article.matter.affected) or bool(
+        article.matter.affected
+        and any(
+            observation.verdict.name is VerdictName.RESOLVED
+            and observation.snippet.role is Role.REPRO
+            and observation.snippet.keys.affected is None
+            for observation in observations
+        )
+    )
+
+
+def has_end(affected: Affected) -> bool:
+    """Whether a range of a claim ends, or leaves versions out."""
+    from packaging.specifiers import SpecifierSet
+
+    return any(
+        text == ABSENT or any(part.operator not in (">=", ">") for part in SpecifierSet(text))
+        for alternative in affected
+        for text in alternative.values()
     )
 
 

@@ -16,7 +16,13 @@ from kbtools.checks.model import Base
 from kbtools.config import Config
 from kbtools.evidence.board import Board, Cell, cell_of, sort_toolchains
 from kbtools.evidence.rows import Row
-from kbtools.evidence.state import ArticleState, Observation, observations, state_from
+from kbtools.evidence.state import (
+    ArticleState,
+    Observation,
+    is_decided_by_version,
+    observations,
+    state_from,
+)
 from kbtools.toolchains.model import Toolchain
 
 LIMIT = 2000
@@ -83,6 +89,11 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
         for observation in self.observations:
             by_identity.setdefault(observation.row.toolchain.identity, []).append(observation)
         return {identity: tuple(observed) for identity, observed in by_identity.items()}
+
+    @cached_property
+    def is_decided_by_version(self) -> bool:
+        """Whether its failure occurs on some versions only; else it is a mistake of use."""
+        return is_decided_by_version(self.article, self.observations)
 
     @property
     def newest(self) -> datetime.datetime | None:

@@ -2,7 +2,8 @@
 
 The articles are failures of toolchains, not vulnerabilities: the format is used for what it says of
 versions, its ids have the prefix `x_` of databases that OSV.dev does not collect, and no severity
-is given. A claim becomes a range only where the two mean the same.
+is given. A claim becomes a range only where the two mean the same, and an article a record only if
+a version decides: a mistake that fails everywhere would mark every release of a package.
 """
 
 from __future__ import annotations
@@ -90,12 +91,13 @@ def path(view: ArticleView) -> str:
 def record(model: SiteModel, view: ArticleView) -> Record | None:
     """The record of an article.
 
-    None where it names no range of a package that holds by itself, or where nothing was run: a
-    record has a date, and the only dates here are those of evidence.
+    None where no version decides whether it fails, where it names no range of a package that holds
+    by itself, or where nothing was run: a record has a date, and the only dates here are those of
+    evidence.
     """
     matter, newest = view.article.matter, view.newest
     affected = affects(matter.affected)
-    if not affected or newest is None:
+    if not affected or newest is None or not view.is_decided_by_version:
         return None
     base, retired = model.config.knowledge_base, matter.retired
     page = Link(
