@@ -13,11 +13,16 @@ from kbtools.articles.replies import command_for_strangers
 from kbtools.articles.translations import is_outdated
 from kbtools.evidence.board import Cell
 from kbtools.site.model import ArticleView, download_path, issue_path
-from kbtools.site.pages import marks, prose
+from kbtools.site.pages import marks, prose, tried
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.remedy import first_card
 from kbtools.site.pages.strip import names_of, strip
 from kbtools.site.rendering import LONG, cut
+
+MEASURED = ("fails", "works", "contradicted")
+"""The kinds of marks that say what a run of the article's own claim showed."""
+FEW = 2
+"""Cells of the strip that are shown although all say the same: they read as fast as a sentence."""
 
 
 def article_page(
@@ -103,7 +108,8 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         cells: The article's cells of the board, one for each toolchain.
     """
     text, matter = view.text(frame.language), view.article.matter
-    by_id = frame.model.by_id
+    by_id, marks_of_versions = frame.model.by_id, strip(frame, view, cells)
+    measured = sum(mark.kind in MEASURED for mark in marks_of_versions)
     return frame.html(
         "fold.html",
         view=view,
@@ -115,7 +121,9 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         word=view.state.word,
         remedy=first_card(view.original.page, view.article.snippets),
         claim=claim(frame, view),
-        strip=strip(frame, view, cells),
+        strip=marks_of_versions,
+        tried=tried.sentence(frame, view, cells) if measured > FEW else "",
+        own=bool(view.observations) and not measured,
         strip_names=", ".join(names_of(view)),
         confusable=[by_id[name] for name in matter.confusable if name in by_id],
         you=you(frame, view),

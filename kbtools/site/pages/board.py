@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kbtools.articles import links
+from kbtools.evidence.board import CONTRADICTED, Cell
 from kbtools.site.model import ArticleView, SiteModel, issue_path, prefix
-from kbtools.site.pages import marks
+from kbtools.site.pages import marks, tried
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import cut, visible
 
 
 def board_page(frame: Frame) -> tuple[str, bytes]:
-    """Articles × toolchains; a toolchain of a single article has no column and is listed below."""
+    """The articles that a version decides × toolchains; then the others, by what was tried.
+
+    What a run contradicts comes first of all, whatever decides. A toolchain of a single article
+    has no column and is listed below.
+    """
     model = frame.model
-    columns = {toolchain.identity for toolchain in model.common}
     of_article = dict(model.board.rows)
-    rows = [
-        (
-            view,
-            [
-                marks.of_cell(frame, view, cell, toolchain)
-                for cell, toolchain in zip(of_article[view.id], model.toolchains, strict=True)
-                if toolchain.identity in columns
-            ],
-        )
-        for view in model.views
-    ]
+    contradicted, decided, others = [], [], []
+    everywhere: dict[str, list[ArticleView]] = {}
+    for view in model.views:
+        cells = of_article[view.id]
+        if any(cell.mark == CONTRADICTED for cell in cells):
+            contradicted.append((view, _marks(frame, view, cells)))
+        elif view.is_decided_by_version:
+            decided.append((view, _marks(frame, view, cells)))
+        elif sentence := tried.sentence(frame, view, cells):
+            everywhere.setdefault(sentence, []).append(view)
+        else:
+            others.append(view)
+    columns = {toolchain.identity for toolchain in model.common}
     return frame.plain(
         "board.html",
         frame.words("board.title"),
         frame.words("board.lead"),
-        rows=rows,
+        rows=[*contradicted, *decided],
+        everywhere=everywhere,
+        others=others,
         single=[toolchain for toolchain in model.toolchains if toolchain.identity not in columns],
     )
+
+
+def _marks(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[marks.Mark]:
+    """The marks of an article in the columns of the board."""
+    columns = {toolchain.identity for toolchain in frame.model.common}
+    return [
+        marks.of_cell(frame, view, cell, toolchain)
+        for cell, toolchain in zip(cells, frame.model.toolchains, strict=True)
+        if toolchain.identity in columns
+    ]
 
 
 def paste_page(frame: Frame) -> tuple[str, bytes]:

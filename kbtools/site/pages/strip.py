@@ -45,7 +45,8 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
     groups: dict[str, list[tuple[Toolchain, Cell]]] = {}
     for toolchain, cell in zip(frame.model.toolchains, cells, strict=True):
         label = label_of(toolchain, names, headline)
-        if label and (cell.verdicts or toolchain.identity in common):
+        partly = any(toolchain.version(name) is None for name in names)  # no GPU, and a claim on sm
+        if label and (cell.mark or not partly) and (cell.verdicts or toolchain.identity in common):
             groups.setdefault(label, []).append((toolchain, cell))
     marks = []
     ordered = sorted(
