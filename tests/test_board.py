@@ -99,7 +99,8 @@ def test_what_a_version_decides_comes_first(base: Base) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "words"), [("en", "Fails on every version tried"), ("zh", "在试过的所有版本上都失败")]
+    ("language", "words"),
+    [("en", "Fails on every version tried"), ("zh", "在试过的所有版本上都失败")],
 )
 def test_cells_that_all_say_the_same(base: Base, language: str, words: str) -> None:
     """From three cells on, one sentence with the range tried stands instead of them."""

@@ -65,7 +65,9 @@ def test_what_programs_read_is_beside_the_pages(built: Base) -> None:
     ):
         assert (site / name).is_file(), name
     assert not (site / "sitemap.xml").exists(), "it needs an address"
-    assert "application/atom+xml" in page(built, "KB0001")
+    for file in site.rglob("*.html"):
+        times = file.read_text("utf-8").count('type="application/atom+xml"')
+        assert times == (file.name != "404.html"), file
     assert "application/ld+json" in page(built, "KB0001")
 
 

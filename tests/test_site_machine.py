@@ -12,6 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import feedparser
+import jinja2
 import jsonschema
 import pytest
 from bases import Base, fence
@@ -20,6 +21,7 @@ from kbtools import config
 from kbtools.articles import links
 from kbtools.checks.base import load_base
 from kbtools.site import data as machine
+from kbtools.site import theming
 from kbtools.site.data import badges, osv, structured, texts
 from kbtools.site.model import SiteModel, build_model
 
@@ -370,4 +372,17 @@ def test_the_head_of_a_page(recorded: Base, url: str) -> None:
         assert ("dateModified" in data) == (view.newest is not None)
         assert f'<meta property="og:title" content="{view.id}: ' in head
         assert ('property="og:url"' in head) == bool(url)
-        assert 'type="application/atom+xml"' in head
+
+
+def test_where_a_feed_reader_looks_for_the_feed(recorded: Base) -> None:
+    """Each page names the feed of its language once; a page without a language the first one."""
+    model = model_of(recorded, languages='["en", "zh"]')
+    environment = jinja2.Environment(autoescape=True)
+    environment.filters["url"] = "../{}".format
+    template = environment.from_string(theming.feed_links(model))
+    addresses = {"en": "../feed.xml", "zh": "../zh/feed.xml", "": "../feed.xml"}
+    for language, address in addresses.items():
+        html = template.render(page={"meta": {"kb_language": language} if language else {}})
+        assert re.findall(r'<link rel="alternate" type="application/atom\+xml".*?>', html) == [html]
+        assert f'href="{address}"' in html
+        assert 'title="a test: ' in html

@@ -63,6 +63,7 @@ def theme(model: SiteModel) -> Iterator[tuple[str, bytes]]:
         "colour": model.config.site.colour,
         "colour-dark": model.config.site.colour_dark,
         "alternates": alternates(model),
+        "feeds": feed_links(model),
         "base": urlsplit(knowledge_base.url).path.rstrip("/") + "/",
         "first-parts": first_parts(model),
     }
@@ -122,6 +123,21 @@ def alternates(model: SiteModel) -> str:
         for language in model.languages
     )
     return f"{{% if page and page.meta and page.meta.kb_language %}}{links}{{% endif %}}"
+
+
+def feed_links(model: SiteModel) -> str:
+    """The feed in the language of the page, where a feed reader looks for it."""
+    first, *others = model.languages
+    language = f"(page.meta.kb_language if page and page.meta else '') or '{first}'"
+    name = _inert(model.config.knowledge_base.name)
+    links = "".join(
+        f"{{% if kb_feed == '{each}' %}}"
+        f'<link rel="alternate" type="application/atom+xml" '
+        f'title="{name}: {_inert(words.of(each)("site.feed"))}" '
+        f"href=\"{{{{ '{feeds.path(model, each)}' | url }}}}\">{{% endif %}}"
+        for each in (first, *others)
+    )
+    return f"{{% set kb_feed = {language} %}}{links}"
 
 
 def switches(model: SiteModel, language: str) -> str:

@@ -14,7 +14,7 @@ from kbtools.site.rendering import LONG, cut
 
 
 def head(model: SiteModel, view: ArticleView, language: str) -> str:
-    """OpenGraph and JSON-LD of an article's page, and the feed, on one line.
+    """OpenGraph and JSON-LD of an article's page, on one line.
 
     Args:
         model: The site.
@@ -32,7 +32,7 @@ def head(model: SiteModel, view: ArticleView, language: str) -> str:
 def plain_head(
     model: SiteModel, language: str, title: str, about: str, address: str, *, kind: str = "website"
 ) -> str:
-    """OpenGraph of a page, and the feed.
+    """OpenGraph of a page.
 
     Args:
         model: of the site.
@@ -55,12 +55,6 @@ def plain_head(
     tags = [
         Markup('<meta property="{}" content="{}">').format(k, v) for k, v in properties.items() if v
     ]
-    feed = "../" * address.count("/") + feeds.path(model, language)
-    tags.append(
-        Markup('<link rel="alternate" type="application/atom+xml" title="{}" href="{}">').format(
-            name, feed
-        )
-    )
     return "".join(tags)
 
 
