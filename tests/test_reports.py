@@ -143,8 +143,40 @@ def test_annotations(red: Base, tmp_path: Path) -> None:
     text = summary.read_text("utf-8")
     assert text.startswith("before\n"), "a summary is added to what other steps wrote"
     assert re.search(r"\| broken KB0001/f2 \(fix\) \| `kb/KB0001-an-article\.md:\d+` \|", text)
-    assert "needs 9 GPUs" in text
+    assert re.search(r"^- skipped: `needs 9 GPUs.*`: 1$", text, re.MULTILINE), "counted, not named"
     assert "| broken | reproduced | holds | skipped |" in text
+
+
+def test_what_was_skipped_is_counted(base: Base) -> None:
+    """By reason, the most frequent first; `-v` names the snippets, and JSON always does."""
+    needs = [*["gpus:9"] * 2, *["gpus:8"] * 3]
+    base.article(
+        fence("python repro id=r1", "raise ValueError('the failure')"),
+        *(fence(f"python fix id=f{n} requires={need}", "") for n, need in enumerate(needs)),
+    )
+    done = base.kbtools("verify", "--quiet", "--json", str(base.root / "run.json"))
+    lines = [line for line in done.out.splitlines() if line.startswith(("·", "  -v"))]
+    first, second, hint = lines
+    assert first.startswith("· 3 skipped: needs 8 GPUs")
+    assert second.startswith("· 2 skipped: needs 9 GPUs")
+    assert hint == "  -v names them"
+    assert "KB0001/f1" not in done.out
+    assert (base.root / "run.json").read_text("utf-8").count('"skipped"') >= 5
+    done = base.kbtools("verify", "--quiet", "-v")
+    assert re.search(r"^· 2 skipped: needs 9 GPUs.*: KB0001/f0, KB0001/f1$", done.out, re.MULTILINE)
+    assert "-v names" not in done.out
+
+
+def test_many_reasons(base: Base) -> None:
+    """More than eight reasons do not fill the screen: the rarest are one number."""
+    base.article(
+        fence("python repro id=r1", "raise ValueError('the failure')"),
+        *(fence(f'python fix id=f{n} toolchain="t{n}"', "") for n in range(10)),
+    )
+    done = base.kbtools("verify", "--quiet")
+    lines = [line for line in done.out.splitlines() if line.startswith("·")]
+    assert len(lines) == 9
+    assert lines[-1] == "· 2 more, for 2 other reasons"
 
 
 def test_no_annotations(red: Base, tmp_path: Path) -> None:

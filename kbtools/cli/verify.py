@@ -123,6 +123,7 @@ class Verification(msgspec.Struct, frozen=True):
 )
 @reporting.options
 @click.option("--quiet", "-q", is_flag=True, help="Print only the summary.")
+@click.option("--verbose", "-v", is_flag=True, help="Name what was skipped, not only count it.")
 @click.option("--no-sandbox", is_flag=True, help="Run snippets without the sandbox.")
 @click.option(
     "--require-sandbox",
@@ -329,7 +330,7 @@ def summarise(verification: Verification, options: VerifyOptions) -> None:
     """Prints what the runs amount to, and what was kept of them."""
     from kbtools.reports import text
 
-    blocks = [text.summary(run) for run in verification.runs]
+    blocks = [text.summary(run, verbose=options.verbose) for run in verification.runs]
     if len(verification.runs) > 1:
         blocks.append(text.table(verification.runs))
     if options.keep:

@@ -37,6 +37,7 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     record: bool
     keep: bool
     quiet: bool
+    verbose: bool
     no_sandbox: bool
     require_sandbox: bool
     require_run: bool

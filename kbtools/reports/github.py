@@ -12,6 +12,7 @@ from kbtools.articles.placeholders import Placeholder
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.config import Config
 from kbtools.evidence.verdicts import GREEN, RED
+from kbtools.reports.not_run import not_concluded
 from kbtools.reports.places import failing_line
 from kbtools.verification.model import Result, ToolchainRun
 
@@ -167,13 +168,9 @@ def _row(result: Result, config: Config, source: str) -> str:
 
 
 def _not_run(results: Iterable[Result]) -> Iterator[str]:
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for result in results:
-        if result.verdict.colour == "grey":
-            key = (str(result.verdict.name), result.verdict.reason)
-            reasons.setdefault(key, []).append(result.task.snippet.name)
-    for (name, reason), names in sorted(reasons.items()):
-        yield f"- {name}: {code(reason)}: {len(names)} ({', '.join(names)})"
+    for group in not_concluded(results):
+        names = f" ({group.names})" if group.is_listed else ""
+        yield f"- {group.verdict}: {code(group.reason)}: {len(group.snippets)}{names}"
 
 
 def code(text: str) -> str:

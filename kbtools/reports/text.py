@@ -13,6 +13,7 @@ from kbtools.articles.model import Place, Problem, Snippet
 from kbtools.articles.placeholders import Placeholder
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.evidence.verdicts import GREEN, RED, documented_failure
+from kbtools.reports.not_run import not_concluded, shown
 from kbtools.toolchains.model import Toolchain
 from kbtools.verification.model import LeftOut, Result, ToolchainRun
 
@@ -111,11 +112,16 @@ def red(result: Result) -> str:
     return "\n".join(lines)
 
 
-def summary(run: ToolchainRun) -> str:
-    """The run by verdict, red first, and what it amounts to."""
+def summary(run: ToolchainRun, *, verbose: bool = False) -> str:
+    """The run by verdict, red first, and what it amounts to.
+
+    Args:
+        run: On one toolchain.
+        verbose: Whether to name the snippets that were skipped, and not only to count them.
+    """
     results = sorted(run.results, key=lambda r: (r.task.article.id, r.task.snippet.place.line))
     blocks = [red(result) for result in results if result.verdict.colour == "red"]
-    blocks += ["\n".join(_grey(results))] if any(_grey(results)) else []
+    blocks += list(filter(None, ["\n".join(_grey(results, verbose))]))
     blocks += [
         style(f"! {r.task.snippet.name} {r.trouble}", fg="red") for r in results if r.trouble
     ]
@@ -211,11 +217,15 @@ def toolchain_rows(
         yield f"sandbox, {part}", "yes" if state is True else f"NOT sandboxed: {state}"
 
 
-def _grey(results: Iterable[Result]) -> Iterator[str]:
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for result in results:
-        if result.verdict.colour == "grey":
-            key = (str(result.verdict.name), result.verdict.reason)
-            reasons.setdefault(key, []).append(result.task.snippet.name)
-    for (name, reason), names in sorted(reasons.items()):
-        yield f"{style(f'· {name}', fg='yellow')} {reason}: {', '.join(names)}"
+def _grey(results: Iterable[Result], verbose: bool) -> Iterator[str]:
+    groups = not_concluded(results)
+    counted, others = (groups, ()) if verbose else shown(groups)
+    for group in counted:
+        head = style(f"· {len(group.snippets)} {group.verdict}", fg="yellow")
+        names = f": {group.names}" if verbose or group.is_listed else ""
+        yield f"{head}: {group.reason}{names}"
+    if others:
+        snippets = sum(len(group.snippets) for group in others)
+        yield f"{style(f'· {snippets} more', fg='yellow')}, for {len(others)} other reasons"
+    if not verbose and any(not group.is_listed for group in groups):
+        yield "  -v names them"
