@@ -6,9 +6,9 @@ import pytest
 from bases import Base, fence
 
 from kbtools import config
-from kbtools.articles.remedy import COMPARABLE, Remedy
+from kbtools.articles.remedy import COMPARABLE, Remedy, remedy
 from kbtools.checks.base import load_base, readable_articles
-from kbtools.site.pages.remedy import first_card
+from kbtools.site.pages.remedy import NAMED, PLAIN, PROGRAM, first_card
 
 HEADING, SECTION = "## Does not help\n", "does-not-help"
 """A section that test articles do not have yet, and its id."""
@@ -16,8 +16,8 @@ REPRO = "import torch\n\nx = load()\n\n\nif x:\n    x += 1\nsave(x)\nclose()\n"
 FIX = "import os\nimport torch\n\nx = load()\n\n\nif x:\n    x = x + 1\nsave(x)\nclose()\n"
 
 
-def remedy_of(base: Base, *blocks: str) -> Remedy:
-    """The remedy of an article with these blocks, those of its fix behind a heading."""
+def remedies_of(base: Base, *blocks: str) -> tuple[Remedy, Remedy]:
+    """The remedy of an article with these blocks, those of its fix behind a heading; its card."""
     repros = [block for block in blocks if " repro" in block]
     rest = [block for block in blocks if block not in repros]
     base.article(*repros, HEADING, *rest)
@@ -25,7 +25,13 @@ def remedy_of(base: Base, *blocks: str) -> Remedy:
     articles, problems = readable_articles(loaded)
     assert not problems
     [article] = articles
-    return first_card(loaded.page_of(article), article.snippets)
+    page = loaded.page_of(article)
+    return remedy(page, article.snippets), first_card(page, article.snippets)
+
+
+def remedy_of(base: Base, *blocks: str) -> Remedy:
+    """The remedy of an article with these blocks."""
+    return remedies_of(base, *blocks)[0]
 
 
 def test_a_command(base: Base) -> None:
@@ -94,3 +100,44 @@ def test_a_complete_program(base: Base, code: str) -> None:
 def test_no_fix(base: Base) -> None:
     """Then there is nothing to type."""
     assert remedy_of(base, fence("python repro", REPRO)) == Remedy()
+
+
+@pytest.mark.parametrize(("lines", "is_shown"), [(PROGRAM, True), (PROGRAM + 1, False)])
+def test_a_program_on_the_card(base: Base, lines: int, is_shown: bool) -> None:
+    """A program that is longer than an answer is not on the card; the link to the fix is."""
+    fix = fence("python fix id=f1", "\n".join(f"other({n})" for n in range(lines)))
+    whole, card = remedies_of(base, fence("python repro", "x = load()"), fix)
+    assert card == (whole if is_shown else Remedy(SECTION))
+
+
+@pytest.mark.parametrize(
+    ("lines", "new", "is_shown"),
+    [
+        (PLAIN, "lock()", True),
+        (PLAIN + 1, "lock()", False),
+        (PLAIN + 1, "right(x)", True),
+        (NAMED, "right(x)", True),
+        (NAMED + 1, "right(x)", False),
+    ],
+)
+def test_a_difference_on_the_card(base: Base, lines: int, new: str, is_shown: bool) -> None:
+    """A longer difference is one only if the summary, "Do it right.", names what is new in it.
+
+    Otherwise two programs differ in more than the fix, as in how long they wait.
+    """
+    same = [f"step({n})" for n in range(20)]
+    fix = [*same, new, *(f"wait({n})" for n in range(lines - 1))]
+    blocks = [
+        fence(f"python {role}", "\n".join(code))
+        for role, code in (("repro", same), ("fix id=f1", fix))
+    ]
+    whole, card = remedies_of(base, *blocks)
+    assert sum(sign == "+" for sign, _ in whole.lines) == lines
+    assert card == (whole if is_shown else Remedy(SECTION))
+
+
+def test_a_command_on_the_card(base: Base) -> None:
+    """A command is on the card, however long."""
+    command = "\n".join(f"export A{n}=1" for n in range(PROGRAM + 1))
+    whole, card = remedies_of(base, fence("sh", command), fence("python fix", FIX))
+    assert card == whole == Remedy(SECTION, code=command)
