@@ -190,5 +190,6 @@ def for_scripts(language: str) -> str:
 def first_parts(model: SiteModel) -> str:
     """Matches the first part of every address of the site, as JavaScript."""
     knowledge_base = model.config.knowledge_base
-    rest = ("articles", "paste", "status", "guide", "search", "issues", "by", "api", "badges")
-    return "|".join([rf"{knowledge_base.prefix}\d+", *model.languages[1:], *rest])
+    pages = ("articles", "paste", "status", "guide", "maintainers", "search", "issues", "by")
+    files = ("api", "badges")
+    return "|".join([rf"{knowledge_base.prefix}\d+", *model.languages[1:], *pages, *files])

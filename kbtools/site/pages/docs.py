@@ -56,6 +56,13 @@ def guide_page(frame: Frame, pages: dict[str, Document]) -> tuple[str, bytes]:
         )
         for path, document in pages.items()
     ]
+    handwritten.append(
+        (
+            frame.in_language("maintainers/"),
+            words("maintainers.title"),
+            words("maintainers.lead").removesuffix(words("site.stop")),
+        )
+    )
     generated = [
         (frame.to(f"reference/{name}/"), words(f"guide.{name}"), words(f"guide.{name}-about"))
         for name in frame.model.config.site.reference
