@@ -43,7 +43,7 @@ def not_concluded(results: Iterable[Result]) -> tuple[NotConcluded, ...]:
     return tuple(groups)
 
 
-def shown(
+def most_frequent(
     groups: tuple[NotConcluded, ...],
 ) -> tuple[tuple[NotConcluded, ...], tuple[NotConcluded, ...]]:
     """Those that are counted one by one, and the others."""

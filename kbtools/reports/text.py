@@ -13,7 +13,7 @@ from kbtools.articles.model import Place, Problem, Snippet
 from kbtools.articles.placeholders import Placeholder
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.evidence.verdicts import GREEN, RED, documented_failure
-from kbtools.reports.not_run import not_concluded, shown
+from kbtools.reports.not_run import most_frequent, not_concluded
 from kbtools.toolchains.model import Toolchain
 from kbtools.verification.model import LeftOut, Result, ToolchainRun
 
@@ -219,7 +219,7 @@ def toolchain_rows(
 
 def _grey(results: Iterable[Result], verbose: bool) -> Iterator[str]:
     groups = not_concluded(results)
-    counted, others = (groups, ()) if verbose else shown(groups)
+    counted, others = (groups, ()) if verbose else most_frequent(groups)
     for group in counted:
         head = style(f"· {len(group.snippets)} {group.verdict}", fg="yellow")
         names = f": {group.names}" if verbose or group.is_listed else ""
