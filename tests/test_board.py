@@ -133,3 +133,18 @@ def test_a_claim_on_gpus_has_no_cells_without_gpu(base: Base) -> None:
     assert cells(build_model(load_base(config.find(base.root))), "KB0001") == [
         "python 3.1.0 · sm 9.0"
     ]
+
+
+def test_a_row_without_cells(new_base: Callable[..., Base]) -> None:
+    """An article whose toolchains have no columns shows its versions in its row."""
+    base = new_base()
+    recorded(base, MANY)
+    base.article(FAILS, number=1, matter='affected: [{python: ">=3.9,<3.10"}]')
+    file = base.root / "evidence" / "KB0001.jsonl"
+    own = file.read_text("utf-8").splitlines()[1]
+    file.write_text(own + "\n", "utf-8")  # only on the Python that no other article was run on
+    model = build_model(load_base(config.find(base.root)))
+    text = board_page(Frame(model, "en", "status/"))[1].decode()
+    [row] = [row for row in text.split("<tr>") if ">KB0001<" in row]
+    assert 'colspan="1"' in row
+    assert "3.9.0 <span" in row

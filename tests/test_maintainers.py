@@ -24,7 +24,7 @@ REPOSITORY = 'repository = "https://github.com/them/base"\n'
 
 def page(base: Base, settings: str = "", language: str = "en") -> str:
     """The page of a base of one article, with these lines in `[knowledge-base]`."""
-    base.article(FAILS, matter="upstream: [{report: a/b#12}, {related: a/b#13}, {report: c/d#1}]")
+    base.article(FAILS, matter="upstream: [{report: a/b#112}, {related: a/b#13}, {report: c/d#1}]")
     text = (base.root / "kbtools.toml").read_text("utf-8")
     words = f'prefix = "KB"\nlanguages = ["en", "zh"]\n{settings}'
     settings_of_base = config.decode(text.replace('prefix = "KB"\n', words), base.root)
@@ -96,11 +96,11 @@ def test_the_form(base: Base, language: str, address: str) -> None:
 
 
 def test_threads_by_project(base: Base) -> None:
-    """The project with most threads is first; each thread leads to its page."""
+    """The project with most threads is first; each thread leads to its page, by its number."""
     text = page(base, language="zh")
-    projects = re.findall(r"<li><strong>(.*?)</strong> (.*?)</li>", text)
+    projects = re.findall(r"<summary>(.*?) <span.*?</summary><p>(.*?)</p>", text)
     assert [project for project, _ in projects] == ["a/b", "c/d"]
     assert re.findall(r'href="(.*?)">(.*?)<', projects[0][1]) == [
-        ("../../zh/issues/a/b/12/", "#12"),
         ("../../zh/issues/a/b/13/", "#13"),
+        ("../../zh/issues/a/b/112/", "#112"),
     ]

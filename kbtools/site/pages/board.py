@@ -9,6 +9,7 @@ from kbtools.evidence.board import CONTRADICTED, Cell
 from kbtools.site.model import ArticleView, SiteModel, issue_path, prefix
 from kbtools.site.pages import marks, tried
 from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.strip import strip
 from kbtools.site.rendering import cut, visible
 
 
@@ -38,6 +39,11 @@ def board_page(frame: Frame) -> tuple[str, bytes]:
         frame.words("board.title"),
         frame.words("board.lead"),
         rows=[*contradicted, *decided],
+        own={
+            view.id: strip(frame, view, of_article[view.id])
+            for view, cells in (*contradicted, *decided)
+            if not any(mark.sign for mark in cells)
+        },
         everywhere=everywhere,
         others=others,
         single=[toolchain for toolchain in model.toolchains if toolchain.identity not in columns],

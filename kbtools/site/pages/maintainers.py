@@ -133,4 +133,6 @@ def projects(frame: Frame) -> Mapping[str, list[tuple[str, str]]]:
         project = re.split("[#@]", reference)[0]
         page = frame.to(issue_path(frame.model, reference, frame.language))
         threads.setdefault(project, []).append((reference.removeprefix(project), page))
+    for of_project in threads.values():
+        of_project.sort(key=lambda thread: (len(thread[0]), thread[0]))  # numbers by their size
     return dict(sorted(threads.items(), key=lambda item: (-len(item[1]), item[0])))
