@@ -40,11 +40,11 @@ def board_page(frame: Frame) -> tuple[str, bytes]:
         frame.words("board.lead"),
         rows=[*contradicted, *decided],
         own={
-            view.id: strip(frame, view, of_article[view.id])
+            view.id: [mark for mark in strip(frame, view, of_article[view.id]) if mark.sign]
             for view, cells in (*contradicted, *decided)
             if not any(mark.sign for mark in cells)
         },
-        everywhere=everywhere,
+        everywhere=dict(sorted(everywhere.items(), key=lambda group: -len(group[1]))),
         others=others,
         single=[toolchain for toolchain in model.toolchains if toolchain.identity not in columns],
     )
