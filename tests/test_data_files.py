@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -167,3 +168,16 @@ def test_the_wheel_has_the_files(data: Base) -> None:
     specification.loader.exec_module(module)
     (data.root / "evidence").mkdir()
     assert ("kb/files/orders.csv", os.fsencode(ORDERS)) in list(module.members(data.root))
+
+
+@pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not on the PATH")
+def test_cuda(base: Base) -> None:
+    """A CUDA program finds the file where it is compiled and run."""
+    flags = 'requires=nvcc files=table.h env="NVCC_APPEND_FLAGS=-I."'
+    base.article(
+        fence(f"cuda repro id=r1 fails=AssertionError {flags}", '#include "none.h"'),
+        fence(f"cuda fix id=f1 {flags}", '#include "table.h"\nint main() { return TABLE - 7; }'),
+    )
+    write(base, "#define TABLE 7\n", "table.h")
+    done = base.verify("KB0001/f1", timeout=120)
+    assert done.verdicts == {"KB0001/f1": "holds"}, done.out
