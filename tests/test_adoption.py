@@ -185,3 +185,10 @@ def test_the_command_that_repeats_a_red_verdict(base: Base) -> None:
         [f"  alone     {command}"],
     )
     assert "\n1 snippet in " in done.out
+
+
+def test_a_log_of_one_line(base: Base, tmp_path: Path) -> None:
+    """One line is a line."""
+    (tmp_path / "log").write_text("all is well")
+    done = base.kbtools("diagnose", str(tmp_path / "log"))
+    assert (done.code, done.out.startswith("none: nothing in this line is")) == (3, True)

@@ -23,7 +23,8 @@ def diagnosis(answer: Diagnosis, top: int, addresses: dict[str, str]) -> str:
     `top` is how many articles are printed in full. `addresses` is id → where to read the article.
     """
     if not answer.matches:
-        return f"none: nothing in these {answer.lines} lines is a failure in the knowledge base"
+        lines = "this line" if answer.lines == 1 else f"these {answer.lines} lines"
+        return f"none: nothing in {lines} is a failure in the knowledge base"
     best = answer.matches[:top]
     blocks = ["\n".join(_match(match, addresses[match.id])) for match in best]
     rest = len(answer.matches) - len(best)
