@@ -14,7 +14,7 @@ import pytest
 from bases import Base
 
 ROOT = Path(__file__).parent / "data_base"
-OTHER_FIELD = re.compile(r"torch|triton|cuda|nvidia|\bgpus?\b", re.IGNORECASE)
+OTHER_FIELD = re.compile(r"torch|triton|cuda|nvidia|collect_env|\bgpus?\b", re.IGNORECASE)
 TEXTS = {".html", ".md", ".txt", ".xml", ".svg", ".json"}
 FORMATS = ("api/v1/schemas/",)
 """Descriptions of kbtools' own formats, which name all that a row can hold."""
