@@ -136,6 +136,8 @@ def _doubts(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Iterator
         rivals = list(hit.entry.confusable)
         owner = "its" if len(rivals) == 1 else "their"
         yield f"{' and '.join(rivals)} may print this, too: {owner} Symptom tells them apart"
+    elif hit.near is NearText.ABSENT:
+        yield "other failures print this text, too: compare the log with the article's Symptom"
 
 
 def _wishes(entry: IndexEntry, claim: Claim) -> Iterator[str]:

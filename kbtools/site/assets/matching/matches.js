@@ -79,6 +79,8 @@ function* doubtsOf(hit, claim, log, ranked) {
       `${owner(rivals)} Symptom tells them apart`;
   else if (confusable.length && hit.near === NearText.ABSENT)
     yield `${confusable.join(" and ")} may print this, too: ${owner(confusable)} Symptom tells them apart`;
+  else if (hit.near === NearText.ABSENT)
+    yield "other failures print this text, too: compare the log with the article's Symptom";
 }
 
 /** What the log could show more of. */
