@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -253,9 +254,14 @@ def test_another_python_is_suggested(base: Base) -> None:
     """Where packages are missing from the Python that runs kbtools, it says how to name another."""
     matter = 'affected: [{"nonesuch": ">=1"}]'
     base.article(fence("python repro id=r1", "raise ValueError('the failure')"), matter=matter)
-    process = base.verify()
+    mine = base.root / "mine"
+    mine.mkdir()
+    (mine / "python").symlink_to(sys.executable)
+    process = base.verify(PATH=f"{mine}:{os.environ['PATH']}")
     assert process.code == 3
     assert f'on {sys.executable}; to run on your Python: --toolchain "$(command' in process.err
+    here = base.verify(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    assert "to run on your Python" not in here.err
     process = base.verify("--toolchain", sys.executable)
     assert process.code == 3
     assert "to run on your Python" not in process.err
