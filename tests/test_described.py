@@ -138,5 +138,5 @@ def test_a_snippet_sees_its_own_of_the_visible(tmp_path: Path) -> None:
     """A run's GPUs are counted among those that CUDA_VISIBLE_DEVICES leaves."""
     run = Run(source="pass", language="python", display_path="a.md", gpus=(1,))
     for visible, expected in (({}, "1"), ({"CUDA_VISIBLE_DEVICES": "3, 5"}, "5")):
-        seen = snippet_environment(visible, run, tmp_path, tmp_path)
-        assert seen["CUDA_VISIBLE_DEVICES"] == expected
+        variables = snippet_environment(visible, run, tmp_path, tmp_path)
+        assert variables["CUDA_VISIBLE_DEVICES"] == expected

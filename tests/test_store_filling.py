@@ -212,16 +212,16 @@ def test_only_forks_that_use_it_wait(tmp_path: Path) -> None:
     user = Run(source=WARM, language="python", display_path="a.md", stored=True)
     cold = msgspec.structs.replace(user, source=COLD, spawn=True)
     without = "import os, tempfile\nassert os.listdir(tempfile.gettempdir()) == []"
-    other = msgspec.structs.replace(user, source=without, stored=False)
+    plain = msgspec.structs.replace(user, source=without, stored=False)
     with (
         ThreadPoolExecutor(1) as thread,
         Executor(sys.executable, Running(), store=order) as executor,
     ):
         future = thread.submit(executor.run, user)
-        assert executor.run(other).status == "passed"
+        assert executor.run(plain).status == "passed"
         assert executor.run(cold).status == "passed"
         assert not future.done(), "the program waits for the line below"
         fifo.write_text("")
         assert future.result().status == "passed", future.result()
         assert executor.run(msgspec.structs.replace(user, spawn=True)).status == "passed"
-        assert executor.run(other).status == "passed"
+        assert executor.run(plain).status == "passed"

@@ -63,8 +63,8 @@ def _broken(address: str, anchors: Set[str], files: Mapping[str, str], base: Bas
         return "" if anchor in anchors else f"`#{anchor}` is not a heading of this page"
     if target in files:
         return ""
-    known = base.config.id_pattern.match(target)
+    match = base.config.id_pattern.match(target)
     for file, identifier in files.items():
-        if known and identifier == known[0]:
+        if match and identifier == match[0]:
             return f"`{target}` does not exist: the article's file is {file}"
     return f"`{target}` does not exist"

@@ -210,8 +210,8 @@ def suggest_toolchain(results: Iterable[Result]) -> None:
 
     Who installed kbtools with pipx or uvx has it in an environment of its own, with nothing else.
     """
-    mine = shutil.which("python")
-    is_other = mine is None or Path(mine).parent != Path(sys.executable).parent
+    python = shutil.which("python")
+    is_other = python is None or Path(python).parent != Path(sys.executable).parent
     if is_other and any(result.verdict.reason.endswith("not installed") for result in results):
         own = '--toolchain "$(command -v python)"'
         click.echo(f"nothing was run on {sys.executable}; to run on your Python: {own}", err=True)

@@ -51,11 +51,11 @@ def gpus() -> tuple[list[dict[str, str]], str | None]:
     driver = cells[0][2] if cells else None
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
-        cells = list(seen(cells, visible))
+        cells = list(visible_of(cells, visible))
     return [{"name": r[0], "sm": r[1]} for r in cells], driver
 
 
-def seen(cells: list[list[str]], visible: str) -> Iterator[list[str]]:
+def visible_of(cells: list[list[str]], visible: str) -> Iterator[list[str]]:
     """Those of these GPUs that CUDA sees: it stops at the first name that it does not know."""
     for name in visible.split(","):
         device = [row for row in cells if name.strip() == row[3] or row[4].startswith(name.strip())]
