@@ -97,9 +97,16 @@ class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     `module:function` also calls a function, whose result the module keeps: it must run no
     operation and start no thread.
     """
+    preload_variables: dict[str, str] = {}
+    """Environment variables of the process that imports the modules of `preload`."""
     store: StoreSettings | None = None
     environment: tuple[str, ...] = ()
     """Names of environment variables that snippets see, in addition to the built-in ones."""
+    variables: dict[str, str] = {}
+    """Environment variable → its value for every snippet, whatever it is outside.
+
+    `{cache}` stands for a folder that is empty at the start of each run.
+    """
     readable: tuple[str, ...] = ()
     """Absolute paths of folders that snippets may read, in addition to the built-in ones."""
 
@@ -116,6 +123,11 @@ class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """What a toolchain is named and sorted by, in order.
 
     Canonical names of distributions; `cuda` adds the version of nvcc, and `gpus` the GPU.
+    """
+    ptxas: dict[str, tuple[str, ...]] = {}
+    """Module → where its compiler finds ptxas before it looks on the PATH, in this order.
+
+    Each is a path in the module's folder, or `$NAME` for the path that a variable holds.
     """
     version_texts: dict[str, tuple[VersionText, ...]] = {}
     """Distribution → texts of a log that show its version beside its name and the version.

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 import kbtools.running
+from kbtools.config import ToolchainForm
 from kbtools.running import Run
 from kbtools.running.environment import snippet_environment
 from kbtools.toolchains.model import Toolchain, describe
 
 BIN = "triton/backends/nvidia/bin"
+FORM = ToolchainForm(ptxas={"triton": ("$TRITON_PTXAS_PATH", "backends/nvidia/bin/ptxas")})
 DESCRIBE = Path(kbtools.running.__file__).parent / "describe.py"
 
 
@@ -33,7 +35,7 @@ def described(packages: Path, *path: Path) -> Toolchain:
     """The toolchain of an environment, these folders first on its PATH."""
     python = packages.parents[2] / "bin" / "python"
     folders = os.pathsep.join(map(str, (*path, "/usr/bin", "/bin")))
-    return describe(str(python), [], {"PATH": folders})
+    return describe(str(python), FORM, {"PATH": folders})
 
 
 def install(packages: Path, name: str, version: str) -> None:
@@ -130,7 +132,7 @@ def test_visible_gpus(environment: Path, tmp_path: Path, visible: str, expected:
     (tools / "nvidia-smi").write_text(f"#!/bin/sh\nprintf '{rows}\n'\n")
     python = environment.parents[2] / "bin" / "python"
     variables = {"PATH": f"{tools}:/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": visible}
-    toolchain = describe(str(python), [], variables)
+    toolchain = describe(str(python), ToolchainForm(), variables)
     assert [gpu.name for gpu in toolchain.gpus] == expected
 
 

@@ -102,7 +102,7 @@ WORKS = {
     "caches-are-empty": """
         import os
 
-        for name in ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR"):
+        for name in ("CUDA_CACHE_PATH", "OWN_CACHE", "OTHER_CACHE"):
             folder = os.getenv(name)
             print(folder)
             assert not os.path.exists(folder)
@@ -111,9 +111,15 @@ WORKS = {
     "caches-are-still-empty": """
         import os
 
-        assert not os.path.exists(os.getenv("TRITON_CACHE_DIR"))
+        assert not os.path.exists(os.getenv("OWN_CACHE"))
+        assert os.getenv("SETTING") == "7"
         """,
 }
+VARIABLES = """
+OWN_CACHE = "{cache}/own"
+OTHER_CACHE = "{cache}/other"
+SETTING = "7"
+"""
 STOPS = {
     "a-fork-reaches-the-end-in-its-place": """
         import os
@@ -136,7 +142,7 @@ BASH_STOPS = {
 @pytest.fixture(scope="module", params=["fork", "spawn"])
 def run(request: pytest.FixtureRequest, new_base: Callable[..., Base]) -> tuple[Base, Finished]:
     """All of them in one article: the base, and what the run left."""
-    base = new_base("timeout = 30\n[run.preload]\npackaging = 'os'")
+    base = new_base(f"timeout = 30\n[run.preload]\npackaging = 'os'\n[run.variables]\n{VARIABLES}")
     fences = [fence(f"python control id={name}", code) for name, code in WORKS.items()]
     fences += [fence(f"python fix id={name}", code) for name, code in STOPS.items()]
     fences += [fence(f"bash fix id=bash-{name}", code) for name, code in BASH_STOPS.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 from bases import Base, fence
 
+import kbtools.running
 from kbtools.config import Running
 from kbtools.running import Executor, Run
 from kbtools.running.executor import PreloadWarning
@@ -93,3 +95,34 @@ def test_closing_does_not_wait_for_an_import(tmp_path: Path) -> None:
             executor.run(msgspec.structs.replace(forked, spawn=True))
         outcome = future.result()
     assert (outcome.status, outcome.message) == ("lost", "the zygote died")
+
+
+def test_what_the_preloading_process_sees(tmp_path: Path) -> None:
+    """`preload-variables` are those of the process that imports; a snippet does not see them."""
+    (tmp_path / "early.py").write_text("import os\n\nSEEN = os.environ.get('EARLY')\n")
+    code = "import os, early\n\nassert early.SEEN == 'yes' and 'EARLY' not in os.environ"
+    running = Running(environment=("PYTHONPATH",), preload_variables={"EARLY": "yes"})
+    run = Run(source=code, language="python", display_path="kb/a.md")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        with Executor(sys.executable, running, preload=("early",)) as executor:
+            outcome = executor.run(run)
+    assert outcome.status == "passed", outcome.output
+
+
+def test_a_process_that_initialised_cuda_is_told(tmp_path: Path) -> None:
+    """It holds a descriptor of the device that CUDA opens."""
+    device = tmp_path / "device"
+    device.touch()
+    code = f"""
+import sys
+
+sys.path.insert(0, {str(Path(kbtools.running.__file__).parent)!r})
+import zygote
+
+zygote.GPU_MEMORY = {str(device)!r}
+assert not zygote.uses_gpu()
+file = open(zygote.GPU_MEMORY)
+assert zygote.uses_gpu()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

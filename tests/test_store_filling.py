@@ -14,7 +14,19 @@ from pathlib import Path
 import msgspec
 import pytest
 from bases import Base, fence
-from warm import COLD, FILL, MADE, WARM, NewBase, await_that, contents, fillings, stores, warm_base
+from warm import (
+    CACHES,
+    COLD,
+    FILL,
+    MADE,
+    WARM,
+    NewBase,
+    await_that,
+    contents,
+    fillings,
+    stores,
+    warm_base,
+)
 
 from kbtools.config import Running, StoreSettings
 from kbtools.running import Executor, Run
@@ -158,7 +170,7 @@ def keeper_of(base: Base, toolchain: str = "one", **variables: str) -> StoreKeep
     """Of the base's store, for a toolchain of that name."""
     settings = StoreSettings(program="fill.py", when="", environment={"WARM": "yes"})
     folder = base.root / ".kbtools" / "stores"
-    order = StoreOrder(settings, base.root / "fill.py", folder, toolchain)
+    order = StoreOrder(settings, base.root / "fill.py", folder, toolchain, variables=CACHES)
     return StoreKeeper(order, sys.executable, {"PATH": os.environ["PATH"], **variables})
 
 
@@ -208,14 +220,14 @@ def test_only_forks_that_use_it_wait(tmp_path: Path) -> None:
         filling_program = filling_program.replace(f"{{{name}!r}}", repr(value))
     program.write_text(filling_program)
     settings = StoreSettings(program=str(program), when=".", environment={"WARM": "yes"})
-    order = StoreOrder(settings, program, tmp_path / "stores", "a toolchain")
+    order = StoreOrder(settings, program, tmp_path / "stores", "a toolchain", variables=CACHES)
     user = Run(source=WARM, language="python", display_path="a.md", stored=True)
     cold = msgspec.structs.replace(user, source=COLD, spawn=True)
     without = "import os, tempfile\nassert os.listdir(tempfile.gettempdir()) == []"
     plain = msgspec.structs.replace(user, source=without, stored=False)
     with (
         ThreadPoolExecutor(1) as thread,
-        Executor(sys.executable, Running(), store=order) as executor,
+        Executor(sys.executable, Running(variables=CACHES), store=order) as executor,
     ):
         future = thread.submit(executor.run, user)
         assert executor.run(plain).status == "passed"

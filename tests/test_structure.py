@@ -262,9 +262,6 @@ def texts(file: Path) -> Iterator[str]:
 
 KNOWS_A_PACKAGE = {
     "repro.py": "the helper that snippets about these packages import",
-    "running/zygote.py": "asks torch whether CUDA was initialised before a fork",
-    "running/describe.py": "finds the ptxas that Triton brings",
-    "running/environment.py": "gives Triton a cache of its own",
     "evidence/verdicts.py": "`requires=compile`, a word of the article format, means Triton",
 }
 """May name a package of `[toolchain] headline`, and why."""

@@ -38,13 +38,16 @@ import colorsys, os, tempfile
 assert not os.path.exists(os.path.join(tempfile.gettempdir(), "shared"))
 assert "WARM" not in os.environ
 """
+CACHES = {"TORCHINDUCTOR_CACHE_DIR": "{cache}/inductor"}
 NewBase = Callable[..., Base]
 
 
 def warm_base(new_base: NewBase, program: str = FILL, more: str = "") -> Base:
     """A knowledge base whose store that program fills; `log` in its folder has a line for each."""
     settings = f"program = 'fill.py'\nwhen = 'colorsys'\nat-least = 1\n{more}"
-    base = new_base(f"[run.store]\n{settings}\nenvironment = {{WARM = 'yes'}}")
+    store = f"[run.store]\n{settings}\nenvironment = {{WARM = 'yes'}}"
+    variables = "".join(f"{name} = '{path}'\n" for name, path in CACHES.items())
+    base = new_base(f"{store}\n[run.variables]\n{variables}")
     text = program.replace("{log!r}", repr(str(base.root / "log"))).replace("{made!r}", repr(MADE))
     (base.root / "fill.py").write_text(text, "utf-8")
     return base

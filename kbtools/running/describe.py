@@ -1,5 +1,7 @@
 """Prints what the interpreter that runs it holds, as one JSON object. Standard library only.
 
+Its argument is the table `[toolchain.ptxas]` of `kbtools.toml`, as JSON.
+
 Run by the toolchain's own Python (3.9 or newer); imports none of the packages it lists.
 """
 
@@ -70,15 +72,23 @@ def release(text: str) -> str | None:
     return match.group(1) if match else None
 
 
-def ptxas() -> dict[str, str] | None:
-    """The assembler that Triton would use: the one in its wheel, else the one on the PATH."""
-    candidates = []
-    if os.environ.get("TRITON_PTXAS_PATH"):
-        candidates.append((os.environ["TRITON_PTXAS_PATH"], "TRITON_PTXAS_PATH"))
-    spec = importlib.util.find_spec("triton")
-    for root in (spec.submodule_search_locations or []) if spec else []:
-        for inside in ("backends/nvidia/bin", "common/../third_party/cuda/bin"):
-            candidates.append((os.path.join(root, inside, "ptxas"), "triton"))
+def places(module: str, paths: list[str]) -> Iterator[tuple[str, str]]:
+    """Where the compiler of a module finds ptxas, and what to call each place.
+
+    A path that begins with `$` is the value of a variable; the others are in the module's folder.
+    """
+    spec = importlib.util.find_spec(module)
+    for path in paths:
+        if path.startswith("$"):
+            yield os.environ.get(path[1:], ""), path[1:]
+        else:
+            for root in (spec.submodule_search_locations or []) if spec else []:
+                yield os.path.join(root, path), module
+
+
+def ptxas(of_modules: dict[str, list[str]]) -> dict[str, str] | None:
+    """The assembler that is used: the first that a module brings, else the one on the PATH."""
+    candidates = [place for module, paths in of_modules.items() for place in places(module, paths)]
     candidates.append((shutil.which("ptxas") or "", "PATH"))
     for path, source in candidates:
         if path and os.access(path, os.X_OK):
@@ -104,7 +114,7 @@ def main() -> None:
             "cuda": nvcc,
             "driver": driver,
             "gpus": cards,
-            "ptxas": ptxas(),
+            "ptxas": ptxas(json.loads(sys.argv[1]) if sys.argv[1:] else {}),
         },
         sys.stdout,
     )

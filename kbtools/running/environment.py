@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
+from kbtools.config import Running
 from kbtools.running.model import Run
+from kbtools.running.variables import CACHE
 
 ALLOWED = (
     *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CC", "CXX", "TZ"),
     *("SYSTEMROOT", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
     "CUDA_VISIBLE_DEVICES",  # restricts kbtools; a snippet sees those that it gets of these
-    *("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS"),
 )
 """Variables that a snippet inherits. Everything else, tokens above all, it does not see."""
+NOTHING_MORE = Running()
+"""A table `[run]` without a key."""
 
 
-def base_environment(python: str, more: Sequence[str] = ()) -> dict[str, str]:
-    """The environment that a toolchain is asked and run in: an allow-list, and its `bin` first."""
-    env = {name: os.environ[name] for name in (*ALLOWED, *more) if name in os.environ}
+def base_environment(python: str, running: Running = NOTHING_MORE) -> dict[str, str]:
+    """The environment that a toolchain is asked and run in: an allow-list, and its `bin` first.
+
+    Args:
+        python: Path of the toolchain's interpreter.
+        running: The table `[run]`; its `variables` that name no folder of a run are part of it.
+    """
+    allowed = (*ALLOWED, *running.environment)
+    env = {name: os.environ[name] for name in allowed if name in os.environ}
     folders = [str(Path(python).parent), env.get("PATH", os.defpath)]
     defaults = {
         # with a thread for every core, many snippets at once wait for each other most of the time;
@@ -32,21 +40,23 @@ def base_environment(python: str, more: Sequence[str] = ()) -> dict[str, str]:
         "PATH": os.pathsep.join(folders),
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
-        # with caches of its own every snippet would precompile the headers anew and use them once,
-        # and try each vector instruction set on the compiler: most of the time of a small kernel
-        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
-        "TORCHINDUCTOR_VEC_ISA_OK": "1",
+        **{name: text for name, text in running.variables.items() if CACHE not in text},
     }
 
 
 def snippet_environment(
-    base: dict[str, str], run: Run, scratch: Path, modules: Path
+    base: dict[str, str],
+    run: Run,
+    scratch: Path,
+    modules: Path,
+    running: Running = NOTHING_MORE,
 ) -> dict[str, str]:
     """Every variable that a snippet sees; those of the run itself come last.
 
     base: what `base_environment` says of its toolchain.
     scratch: the folder below which are its home, its temporary folder and its caches, all empty.
     modules: the folder that holds the package `kbtools` of snippets.
+    running: the table `[run]`, whose `variables` name its caches.
     """
     cache = f"{scratch}/cache"
     visible = base.get("CUDA_VISIBLE_DEVICES")
@@ -58,12 +68,10 @@ def snippet_environment(
         "TMPDIR": f"{scratch}/tmp",
         "PYTHONPATH": str(modules),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "TRITON_CACHE_DIR": f"{cache}/triton",
-        "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor",
-        "TORCH_EXTENSIONS_DIR": f"{cache}/extensions",
         "CUDA_CACHE_PATH": f"{cache}/cuda",
         "XDG_CACHE_HOME": cache,
         "CUDA_VISIBLE_DEVICES": ",".join(names[gpu].strip() for gpu in run.gpus),
         "KBTOOLS_TARGETS": f"{scratch}/targets",
+        **{n: text.replace(CACHE, cache) for n, text in running.variables.items() if CACHE in text},
         **run.env,
     }

@@ -90,7 +90,7 @@ class Executor:
 
     def __enter__(self) -> Self:
         self._redaction = Redaction(self.python)
-        self._base = base_environment(self.python, self.running.environment)
+        self._base = base_environment(self.python, self.running)
         self.folder = Path(tempfile.mkdtemp(prefix="kbtools-"))
         self.path = self.folder / "path"
         try:
@@ -233,7 +233,7 @@ class Executor:
             modules=str(self.path),
             output=str(scratch / "output"),
             shared_tmp=str(self.folder / "tmp"),
-            env=snippet_environment(base, run, scratch, self.path),
+            env=snippet_environment(base, run, scratch, self.path, self.running),
             timeout=run.timeout,
             limits=Limits(
                 memory=int(memory * GIB),
@@ -277,7 +277,7 @@ class Executor:
             source=run.source,
             files=run.files,
             article=run.display_path,
-            environment=snippet_environment(self._base, run, again, folder / "path"),
+            environment=snippet_environment(self._base, run, again, folder / "path", self.running),
             commands=run.commands(self.python, str(folder / run.file_name), str(again / "program")),
         )
 
@@ -324,12 +324,9 @@ class Executor:
         return zygote
 
     def _start(self, preload: Sequence[str], store: OpenStore | None) -> ZygoteProcess:
-        environment = self._base | {
-            # torch then asks NVML whether there is a GPU, and a fork can still use CUDA
-            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-            # a module may store this path: each snippet finds its own folder there
-            "TMPDIR": str(self.folder / "tmp"),
-        }
+        # a module may store this path: each snippet finds its own folder there
+        shared = {"TMPDIR": str(self.folder / "tmp")}
+        environment = self._base | shared | self.running.preload_variables
         readable = self.running.readable
         shown = (str(store.folder), self._store_variables) if store else ("", {})
         return ZygoteProcess(self.python, preload, self.folder, readable, environment, shown)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from kbtools.config import Running
 from kbtools.running.environment import snippet_environment
 from kbtools.running.model import Run
 from kbtools.running.toolchain_store import CONTENTS, SHARED, StoreError, StoreOrder
@@ -77,9 +78,9 @@ def run_program(
     """
     settings = order.settings
     run = Run(source="", language="python", display_path="", gpus=(0,) if order.gpu else ())
-    environment = snippet_environment(
-        {**base, **settings.environment}, run, staging, staging / "work"
-    )
+    base = {**base, **settings.environment}
+    running = Running(variables=order.variables)
+    environment = snippet_environment(base, run, staging, staging / "work", running)
     deadline = time.monotonic() + settings.timeout
     with (staging / "output").open("wb") as output:
         process = subprocess.Popen(

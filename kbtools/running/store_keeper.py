@@ -103,6 +103,7 @@ class StoreKeeper:
         parts = (
             *(FORMAT, self.python, self.order.toolchain, self.order.gpu),
             *(self.order.program.read_bytes(), sorted(settings.environment.items())),
+            sorted(self.order.variables.items()),
             *(str(self._which(program)) for program in COMPILERS),
             *(self.base.get(variable) for variable in ("CC", "CXX")),
         )

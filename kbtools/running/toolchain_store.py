@@ -40,6 +40,8 @@ class StoreOrder(msgspec.Struct, frozen=True):
     """Whether the program sees the first GPU."""
     fill: bool = True
     """Whether a store that is not there is worth filling."""
+    variables: dict[str, str] = {}
+    """`[run.variables]`, which the program has as snippets have them."""
 
 
 class OpenStore:

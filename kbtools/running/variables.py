@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import ast
 
-OF_EACH_RUN = frozenset(
-    {
-        *("TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH", "XDG_CACHE_HOME"),
-        "CUDA_VISIBLE_DEVICES",
-    }
-)
+CACHE = "{cache}"
+"""Stands in a value of `[run.variables]` for the folder of a run's caches."""
+OF_EACH_RUN = frozenset({"CUDA_CACHE_PATH", "XDG_CACHE_HOME", "CUDA_VISIBLE_DEVICES"})
 """Variables that every fork gets a value of its own for, after what was preloaded. What reads them
 does so later, or no fork would have caches and GPUs of its own."""
 WORDS = ("environ", "putenv", "unsetenv")

@@ -26,6 +26,7 @@ import filesystem_view
 import keeper
 import sandbox
 
+GPU_MEMORY = "/dev/nvidia-uvm"
 TYPE_CHECKING = False  # importing `typing` would cost as much as everything else here
 if TYPE_CHECKING:
     from kbtools.running.protocol import Ready, SandboxParts
@@ -87,10 +88,20 @@ def import_modules(preload: list[str]) -> dict[str, str]:
                 refused[name] = ("%s: %s" % (type(error).__name__, error))[:300]
         except Exception as error:
             refused[name] = ("%s: %s" % (type(error).__name__, error))[:300]
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
+    if uses_gpu():
         raise SystemExit("importing %s initialised CUDA: no child could use it" % preload)
     return refused
+
+
+def uses_gpu() -> bool:
+    """Whether CUDA was initialised in this process: it opens this device then, and keeps it."""
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink("/proc/self/fd/" + descriptor) == GPU_MEMORY:
+                return True
+        except OSError:  # the descriptor of the folder itself
+            continue
+    return False
 
 
 def get_ready_to_fork() -> None:

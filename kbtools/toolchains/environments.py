@@ -169,13 +169,13 @@ def toolchain_of(environment: Environment) -> Toolchain:
         InterpreterError: the interpreter cannot be run.
     """
     config = environment.config
-    variables = base_environment(environment.python, config.run.environment)
-    return describe(environment.python, config.toolchain.packages, variables)
+    variables = base_environment(environment.python, config.run)
+    return describe(environment.python, config.toolchain, variables)
 
 
 def sandbox_states(environment: Environment) -> dict[str, object]:
     """Part of the sandbox → True, or the reason why this kernel does not allow it."""
-    variables = base_environment(environment.python, environment.config.run.environment)
+    variables = base_environment(environment.python, environment.config.run)
     zygote = subprocess.run(
         [environment.python, str(ZYGOTE), ""],
         stdin=subprocess.DEVNULL,

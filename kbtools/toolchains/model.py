@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from packaging.utils import canonicalize_name
 
-from kbtools.config import KbtoolsError
+from kbtools.config import KbtoolsError, ToolchainForm
 
 DESCRIBE = Path(__file__).parent.parent / "running" / "describe.py"
 MACHINE = ("python", "cuda", "driver", "sm", "gpus")
@@ -32,7 +32,7 @@ class Gpu(msgspec.Struct, frozen=True):
 
 
 class Ptxas(msgspec.Struct, frozen=True):
-    """The assembler that Triton would use, and where it comes from (`triton` or `PATH`)."""
+    """The assembler that a compiler would use, and where it comes from: a module or `PATH`."""
 
     version: str
     source: str
@@ -115,12 +115,12 @@ def _identity(packed: bytes) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def describe(python: str, packages: Sequence[str], environment: dict[str, str]) -> Toolchain:
+def describe(python: str, form: ToolchainForm, environment: dict[str, str]) -> Toolchain:
     """Reads a toolchain off its interpreter.
 
     Args:
         python: path of the interpreter.
-        packages: shell patterns of the distributions that count; none means all.
+        form: which distributions count, no pattern means all, and whose ptxas is used.
         environment: variables that the interpreter is started with.
 
     Raises:
@@ -128,7 +128,7 @@ def describe(python: str, packages: Sequence[str], environment: dict[str, str]) 
     """
     try:
         process = subprocess.run(
-            [python, "-I", str(DESCRIBE)],
+            [python, "-I", str(DESCRIBE), json.dumps(form.ptxas)],
             capture_output=True,
             text=True,
             timeout=120,
@@ -142,6 +142,6 @@ def describe(python: str, packages: Sequence[str], environment: dict[str, str]) 
     counted = {
         name: version
         for name, version in sorted(toolchain.packages.items())
-        if not packages or any(fnmatch(name, pattern) for pattern in packages)
+        if not form.packages or any(fnmatch(name, pattern) for pattern in form.packages)
     }
     return msgspec.structs.replace(toolchain, packages=counted)

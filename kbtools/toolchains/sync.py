@@ -24,7 +24,7 @@ import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from kbtools.config import Config, KbtoolsError
+from kbtools.config import Config, KbtoolsError, ToolchainForm
 from kbtools.running.environment import base_environment
 from kbtools.toolchains import environments
 from kbtools.toolchains.declared import FILE, Declaration, find_declaration, read_declarations
@@ -212,7 +212,7 @@ def check_installed(folder: Path, declaration: Declaration) -> None:
     """
     python = str(folder / "bin" / "python")
     try:
-        toolchain = describe(python, (), base_environment(python))
+        toolchain = describe(python, ToolchainForm(), base_environment(python))
     except InterpreterError as error:
         raise BuildFailed(str(error)) from error
     environment = {"python_version": ".".join(toolchain.python.split(".")[:2])}

@@ -41,4 +41,5 @@ def wanted_store(config: Config, tasks: Sequence[Task]) -> StoreOrder | None:
         toolchain=toolchain.identity,
         gpu=bool(toolchain.gpus),
         fill=len(users) >= settings.at_least,
+        variables=config.run.variables,
     )
