@@ -10,6 +10,8 @@ import msgspec
 from msgspec import Meta
 
 FILE = "kbtools.toml"
+NOTICE = "N"
+"""Stands between the prefix and the number in the id of a notice."""
 
 Words = Annotated[tuple[str, ...], Meta(min_length=1)]
 Need = Annotated[str, Meta(pattern=r"^(cpu|gpu|gpus:[2-9])$")]
@@ -186,6 +188,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         return self.root / "kb"
 
     @property
+    def notices(self) -> Path:
+        """Folder of the notices."""
+        return self.articles / "notices"
+
+    @property
     def data_files(self) -> Path:
         """Folder of the files that snippets get copies of."""
         return self.articles / "files"
@@ -212,21 +219,32 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
     @property
     def id_pattern(self) -> re.Pattern[str]:
-        """Matches a whole article id, and nothing else."""
+        """Matches the whole id of an article or a notice, and nothing else."""
         base = self.knowledge_base
-        return re.compile(rf"{re.escape(base.prefix)}\d{{{base.digits}}}")
+        return re.compile(rf"{re.escape(base.prefix)}{NOTICE}?\d{{{base.digits}}}")
+
+    def is_notice_id(self, identifier: str) -> bool:
+        """Whether a whole id is that of a notice, as in `KBN0002`."""
+        return identifier.startswith(f"{self.knowledge_base.prefix}{NOTICE}")
 
     def canonical_id(self, word: str) -> str | None:
         """The id that a person means: `kb0002`, `KB2` and `kb2` are `KB0002`; None for no id."""
         base = self.knowledge_base
-        pattern = rf"{re.escape(base.prefix)}0*([0-9]{{1,{base.digits}}})"
+        pattern = rf"{re.escape(base.prefix)}({NOTICE}?)0*([0-9]{{1,{base.digits}}})"
         match = re.fullmatch(pattern, word.strip(), re.IGNORECASE)
-        return self.article_id(int(match[1])) if match else None
+        if not match:
+            return None
+        return self.notice_id(int(match[2])) if match[1] else self.article_id(int(match[2]))
 
     def article_id(self, number: int) -> str:
         """The id with that number, as in `KB0042`."""
         base = self.knowledge_base
         return f"{base.prefix}{number:0{base.digits}d}"
+
+    def notice_id(self, number: int) -> str:
+        """The id of the notice with that number, as in `KBN0042`."""
+        base = self.knowledge_base
+        return f"{base.prefix}{NOTICE}{number:0{base.digits}d}"
 
 
 def decode(text: str, root: Path) -> Config:

@@ -26,13 +26,22 @@ from kbtools.articles.model import (
     Snippet,
     Translation,
 )
+from kbtools.articles.notices import Notice, NoticeMatter, NoticeTranslation, as_front_matter
 from kbtools.articles.parsing import ROLES, Fence, Page
 
 
 @cache
 def field_types(form: type[msgspec.Struct]) -> dict[str, typing.Any]:
-    """Name → type of the fields of a form. Cached: it takes longer than to decode an article."""
-    return typing.get_type_hints(form, include_extras=True)
+    """Key → type of the fields of a form. Cached: it takes longer than to decode an article."""
+    types_by_name = typing.get_type_hints(form, include_extras=True)
+    return {f.encode_name: types_by_name[f.name] for f in msgspec.structs.fields(form)}
+
+
+def form_of(page: Page) -> type[msgspec.Struct]:
+    """What the front matter of a page must be: an article's, a notice's, or a translation's."""
+    if page.is_notice:
+        return NoticeTranslation if page.translates else NoticeMatter
+    return Translation if page.translates else FrontMatter
 
 
 def convert(
@@ -94,7 +103,7 @@ def _errors(value: object, kind: typing.Any, strict: bool) -> Iterator[tuple[str
 
 def decode_front_matter(page: Page) -> tuple[dict[str, object], tuple[InvalidValue, ...]]:
     """The typed values of a page's front matter, and those that their types refuse."""
-    values, errors = convert(page.matter, Translation if page.translates else FrontMatter)
+    values, errors = convert(page.matter, form_of(page))
     return values, tuple(InvalidValue(key, why, page.line_of(key)) for key, why in errors)
 
 
@@ -170,6 +179,18 @@ def decode_article(page: Page) -> Article:
         snippets=decode_snippets(page, matter.id, matter.affected or ALWAYS),
         body=page.body,
     )
+
+
+def decode_notice(page: Page) -> Notice:
+    """The notice of a page in which no rule of `kbtools.checks.pages` finds a problem.
+
+    Raises:
+        ValueError: the page has a problem.
+    """
+    matter = msgspec.convert(page.matter, NoticeMatter)
+    snippets = decode_snippets(page, matter.id, matter.affected)
+    article = Article(as_front_matter(matter), page.path, page.language, snippets, page.body)
+    return Notice(matter, article)
 
 
 def decode_snippets(

@@ -121,6 +121,11 @@ class Page(msgspec.Struct, frozen=True):
         return [line for number, line in below if number not in code]
 
     @property
+    def is_notice(self) -> bool:
+        """Whether the file stands in `kb/notices/`."""
+        return Path(self.path).parent.name == "notices"
+
+    @property
     def translates(self) -> bool:
         """Whether the file's name is that of a translation: `….zh.md`."""
         return Path(self.path).name.count(".") > 1

@@ -29,6 +29,8 @@ def edition(page: Page) -> str:
     the code of snippets, which a translation has byte for byte (KB303).
     """
     words = [str(page.matter.get("title")), str(page.matter.get("summary")), *page.prose]
+    if page.is_notice:
+        words += [str(page.matter.get(key)) for key in ("remedies", "not", "hardware")]
     return hashlib.sha256(" ".join(" ".join(words).split()).encode()).hexdigest()[:12]
 
 

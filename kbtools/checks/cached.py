@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from kbtools.articles.model import Article, Problem
+from kbtools.articles.notices import Notice
 from kbtools.articles.parsing import Page
 from kbtools.cache import Cache, FileState, file_state, joint_state
 from kbtools.checks.base import load_base, page_problems, readable_articles
@@ -27,7 +28,9 @@ class CachedPage(msgspec.Struct, frozen=True, array_like=True):
     identifier: str
     language: str
     article: Article | None
-    """Without its body, which is half of it; None for a translation."""
+    """Without its body, which is half of it; None for a translation and for a notice."""
+    notice: Notice | None = None
+    """Without its body, too."""
 
     def page(self, path: str) -> Page:
         """The page as far as it is kept: its name, and no text."""
@@ -47,26 +50,35 @@ def load_cached(config: Config) -> Base:
     cache = Cache(config.cache, "articles", CachedPage, config)
     now = time.time_ns()
     data = _data_state(config)
-    states = {name: _with_data(state, data) for name, state in _states(config.articles).items()}
+    files = {
+        **_states(config.articles),
+        **{f"{config.notices.name}/{n}": state for n, state in _states(config.notices).items()},
+    }
+    states = {name: _with_data(state, data) for name, state in files.items()}
     cached = {name: cache.get(name, state) for name, state in states.items()}
     others = [config.articles / name for name, page in cached.items() if page is None]
     base = load_base(config, others)
     broken = {problem.place.path for problem in page_problems(base, fatal_only=True)}
     originals = {article.path: article for article in base.articles}
+    notices = {notice.path: notice for notice in base.notices}
     data_after = _data_state(config) if others else data
+    prefix = f"{config.articles.relative_to(config.root).as_posix()}/"
     for page in base.pages:
-        name, article = Path(page.path).name, originals.get(page.path)
+        name, article = page.path.removeprefix(prefix), originals.get(page.path)
         state_after = _with_data(file_state(config.articles / name), data_after)
         if page.path not in broken and state_after == states[name]:
             if article:
                 article = msgspec.structs.replace(article, body="")
-            kept_page = CachedPage(str(page.matter["id"]), page.language, article)
+            notice = notices.get(page.path)
+            kept_page = CachedPage(
+                str(page.matter["id"]), page.language, article, notice and _without_body(notice)
+            )
             cache.put(name, kept_page, states[name], now=now)
     cache.keep_only(states)
     cache.save()
-    prefix = f"{config.articles.relative_to(config.root).as_posix()}/"
     kept = {prefix + name: page for name, page in cached.items() if page}
     articles = [*base.articles, *(page.article for page in kept.values() if page.article)]
+    all_notices = [*base.notices, *(page.notice for page in kept.values() if page.notice)]
     pages = [*base.pages, *(page.page(path) for path, page in kept.items())]
     return Base(
         config,
@@ -75,7 +87,12 @@ def load_cached(config: Config) -> Base:
         problems=base.problems,
         unread=frozenset(kept),
         states={prefix + name: state for name, state in states.items() if cache.get(name, state)},
+        notices=tuple(sorted(all_notices, key=lambda notice: (notice.id, notice.path))),
     )
+
+
+def _without_body(notice: Notice) -> Notice:
+    return msgspec.structs.replace(notice, article=msgspec.structs.replace(notice.article, body=""))
 
 
 def readable_cached(config: Config) -> tuple[Base, tuple[Article, ...], tuple[Problem, ...]]:
@@ -88,7 +105,7 @@ def readable_cached(config: Config) -> tuple[Base, tuple[Article, ...], tuple[Pr
     cache = Cache(config.cache, "evidence", bool, config.root)
     now = time.time_ns()
     states = _states(config.evidence)
-    files = {article.id: f"{article.id}.jsonl" for article in base.articles}
+    files = {article.id: f"{article.id}.jsonl" for article in base.runnable}
     sound = {i for i, name in files.items() if cache.get(name, states.get(name, ()))}
     base = msgspec.structs.replace(base, sound_evidence=frozenset(sound))
     articles, problems = readable_articles(base)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from kbtools.articles.model import Article, Problem, Role, Snippet
+from kbtools.articles.notices import Notice
 from kbtools.articles.parsing import Page
 from kbtools.cache import FileState
 from kbtools.config import Config
@@ -61,6 +62,14 @@ class Base(msgspec.Struct, frozen=True, dict=True):
     has a problem, nor one that was changed just now."""
     sound_evidence: frozenset[str] = frozenset()
     """Ids of articles whose evidence was found to be readable in the state that it has now."""
+    notices: tuple[Notice, ...] = ()
+    """Those that could be decoded, by id. No article, and in no count of articles."""
+
+    @property
+    def runnable(self) -> tuple[Article, ...]:
+        """What may have snippets and evidence: the articles, and the notices that have snippets."""
+        notices = (notice.article for notice in self.notices)
+        return (*self.articles, *(article for article in notices if article.snippets))
 
     def page_of(self, article: Article) -> Page:
         """The page that an article was decoded from."""
@@ -83,7 +92,7 @@ class Base(msgspec.Struct, frozen=True, dict=True):
         failures: list[Failure] = []
         unreadable: list[tuple[Article, str]] = []
         packages: set[str] = set()
-        for article in self.articles:
+        for article in self.runnable:
             if article.id in self.sound_evidence:
                 continue
             try:

@@ -10,11 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from kbtools.articles import data_files
 from kbtools.articles.decoding import (
     decode_fence_keys,
     decode_front_matter,
     field_types,
+    form_of,
     parse_affected,
     parse_environment,
     snippet_id,
@@ -29,9 +32,9 @@ from kbtools.articles.model import (
     Problem,
     Retired,
     Signature,
-    Translation,
     Upstream,
 )
+from kbtools.articles.notices import Bound, Dead, Hardware, NoticeMatter, Remedy
 from kbtools.articles.parsing import KEYS, ROLES, Fence, Page
 from kbtools.checks.model import fatal
 from kbtools.config import Config
@@ -43,6 +46,14 @@ NESTED = {
     "upstream": Upstream,
     "retired": Retired,
     "exempt": Exemption,
+}
+NESTED_IN_NOTICE = {
+    "signatures": Signature,
+    "bounds": Bound,
+    "remedies": Remedy,
+    "not": Dead,
+    "hardware": Hardware,
+    "retired": Retired,
 }
 
 
@@ -63,6 +74,13 @@ SHAPES = {
     "signatures": 'a list of mappings, as in - literal: "it fails"',
     "affected": 'a list of mappings, as in - {package: ">=2.7,<2.8"}',
     "upstream": "a list of mappings, as in - {report: owner/repo#123}",
+    "receipt": "owner/repo#123, owner/repo@tag path/of/file.py:12, or https://…; several: a, b",
+    "threads": "a list of owner/repo#123 or owner/repo@1a2b3c4",
+    "looked-up": "a day, as in 2026-01-31",
+    "bounds": 'a list of mappings, as in - {bound: "package<2.8", receipt: owner/repo#123}',
+    "remedies": 'a list of mappings, as in - {do: "Upgrade to 2.8.", receipt: owner/repo#123}',
+    "not": "a list of mappings, as in - {do: …, why: …, receipt: owner/repo#123}",
+    "hardware": 'a mapping, as in {sm: ">=9.0,<10.0", receipt: owner/repo#123}',
     "confusable": "a list of ids between square brackets",
     "retired": "a mapping, as in {since: 2026-01-31, reason: it cannot happen any more}",
     "exempt": "a list of mappings, as in - {rule: KB102, because: there is no fix}",
@@ -133,8 +151,9 @@ def kb002_malformed_id(page: Page, config: Config) -> Iterator[Problem]:
     identifier = page.matter.get("id")
     if page.broken or not isinstance(identifier, str):
         return
-    if not config.id_pattern.fullmatch(identifier):
-        step = f"an id looks like {config.article_id(2)}"
+    well_formed = config.id_pattern.fullmatch(identifier) is not None
+    if not well_formed or config.is_notice_id(identifier) != page.is_notice:
+        step = f"an id looks like {(config.notice_id if page.is_notice else config.article_id)(2)}"
         yield page.problem(page.line_of("id"), f"`{identifier}` is not an id", step)
         return
     name = Path(page.path).name
@@ -146,17 +165,19 @@ def kb002_malformed_id(page: Page, config: Config) -> Iterator[Problem]:
 @fatal
 def kb003_unknown_key(page: Page, config: Config) -> Iterator[Problem]:
     """The front matter has only known keys; a misspelt one would be ignored."""
-    form = Translation if page.translates else FrontMatter
+    form = form_of(page)
+    nested = NESTED_IN_NOTICE if page.is_notice else NESTED
+    original = field_types(NoticeMatter if page.is_notice else FrontMatter)
     for key in page.matter:
         keys = field_types(form)
         if key not in keys:
             hint = nearest(key, keys)
-            if page.translates and key in field_types(FrontMatter):
-                hint = "a translation has id, title, summary, follows; the rest is the original's"
+            if page.translates and key in original:
+                hint = f"a translation has {', '.join(keys)}; the rest is the original's"
             yield page.problem(page.line_of(key), f"unknown key `{key}`", hint)
-        elif key in NESTED and not page.translates:
+        elif key in nested and not page.translates:
             value = page.matter[key]
-            inside = field_types(NESTED[key])
+            inside = field_types(nested[key])
             items = value if isinstance(value, list) else [value]
             for i, item in enumerate(items):
                 at = f"{key}[{i}]" if isinstance(value, list) else key
@@ -172,15 +193,13 @@ def kb003_unknown_key(page: Page, config: Config) -> Iterator[Problem]:
 def kb004_missing_key(page: Page, config: Config) -> Iterator[Problem]:
     """The front matter has an id, a title, a summary, components, stage, severity, signatures.
 
-    A translation has the first three; it inherits the rest.
+    A translation has the first three; it inherits the rest. A notice may lack signatures and has
+    affected, bounds, remedies, threads, basis and looked-up; its translation has remedies, too.
     """
     if page.broken:
         return
-    required: tuple[str, ...] = ("id", "title", "summary")
-    if not page.translates:
-        required = (*required, "components", "stage", "severity", "signatures")
-    for key in required:
-        if key not in page.matter:
+    for field in msgspec.structs.fields(form_of(page)):
+        if field.required and (key := field.encode_name) not in page.matter:
             yield page.problem(1, f"the front matter has no `{key}`", f"add a line `{key}: …`")
 
 
@@ -191,9 +210,10 @@ def kb005_wrong_value(page: Page, config: Config) -> Iterator[Problem]:
     The words are those of `kbtools.toml`, in the table `[article]`.
     """
     values, invalid_values = decode_front_matter(page)
+    shapes = SHAPES | {"basis": "reported"} if page.is_notice else SHAPES
     for invalid in invalid_values:
         message = f"`{invalid.key}`: {_why(invalid)}"
-        yield page.problem(invalid.line, message, _remedy(invalid, SHAPES))
+        yield page.problem(invalid.line, message, _remedy(invalid, shapes))
     words = {"stage": config.article.stages, "severity": config.article.severities}
     for key, allowed in words.items():
         word = values.get(key)
@@ -214,6 +234,8 @@ def kb006_section(page: Page, config: Config) -> Iterator[Problem]:
     A reader knows where to look; and a page without a cause or without a fix is not an article.
     """
     form = config.article
+    if page.is_notice:  # a paragraph or two
+        return
     if page.translates:  # headings are translated with the prose; their number is not
         return
     headings = [heading.text for heading in page.headings]

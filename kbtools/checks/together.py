@@ -27,14 +27,20 @@ def kb301_duplicate_id(base: Base) -> Iterator[Problem]:
 
 
 def kb302_unknown_article(base: Base) -> Iterator[Problem]:
-    """`confusable` and `replaced_by` name articles of this base, and not the article itself."""
+    """`confusable` and `replaced_by` name articles of this base, and not the article itself.
+
+    So does `article` of a notice.
+    """
+    notices = {notice.id: notice for notice in base.notices}
     ids = {str(page.matter.get("id")) for page in base.pages}
-    for article in base.articles:
+    for article in (*base.articles, *(notice.article for notice in base.notices)):
         page = base.page_of(article)
         matter = article.matter
         ids_by_key = {f"confusable[{i}]": name for i, name in enumerate(matter.confusable)}
         if matter.retired and matter.retired.replaced_by:
             ids_by_key["retired.replaced_by"] = matter.retired.replaced_by
+        if (notice := notices.get(article.id)) and notice.matter.article:
+            ids_by_key["article"] = notice.matter.article
         for key, identifier in ids_by_key.items():
             message = f"unknown article `{identifier}`" if identifier not in ids else ""
             if identifier == article.id:
@@ -45,7 +51,8 @@ def kb302_unknown_article(base: Base) -> Iterator[Problem]:
 
 def kb303_translation(base: Base) -> Iterator[Problem]:
     """A translation has the original's snippets, byte for byte: only the prose is translated."""
-    originals = {article.id: article for article in base.articles}
+    notices = {notice.id: notice.article for notice in base.notices}
+    originals = {article.id: article for article in base.articles} | notices
     broken = {problem.place.path for problem in base.problems}
     for page in base.pages:
         if not page.translates or page.path in broken:
@@ -75,7 +82,8 @@ def kb308_follows(base: Base) -> Iterator[Problem]:
     If the original's words change later, that is no problem: `check` and the translation's page
     give a notice until somebody has translated the change and names the new edition.
     """
-    originals = {article.id: base.page_of(article) for article in base.articles}
+    notices = (notice.article for notice in base.notices)
+    originals = {article.id: base.page_of(article) for article in (*base.articles, *notices)}
     for page in base.pages:
         original = originals.get(str(page.matter.get("id")))
         if page.translates and original and "follows" not in page.matter:
@@ -86,6 +94,24 @@ def kb308_follows(base: Base) -> Iterator[Problem]:
 
 def _as_written(snippet: Snippet) -> tuple[object, ...]:
     return snippet.language, snippet.role, snippet.keys, snippet.code
+
+
+def kb311_translated_notice(base: Base) -> Iterator[Problem]:
+    """A translated notice has the words of its original: each remedy, each thing that fails."""
+    originals = {notice.id: notice.matter for notice in base.notices}
+    for page in base.pages:
+        original = originals.get(str(page.matter.get("id")))
+        if not (page.translates and original):
+            continue
+        values, _ = decode_front_matter(page)
+        for key, own in (("remedies", original.remedies), ("not", original.no_help)):
+            translated = values.get(key, ())
+            if isinstance(translated, tuple) and len(translated) != len(own):
+                message = f"`{key}` has {len(translated)}, but the original has {len(own)}"
+                yield page.problem(page.line_of(key), message, "translate each, in that order")
+        if original.hardware and original.hardware.words and "hardware" not in values:
+            step = "add a line `hardware: …` with the translation of its `words`"
+            yield page.problem(1, "the words of `hardware` are not translated", step)
 
 
 def kb307_published_address(base: Base) -> Iterator[Problem]:
@@ -123,4 +149,5 @@ def permanent_addresses(base: Base) -> Iterator[str]:
     translations = [
         (str(page.matter.get("id")), page.language) for page in base.pages if page.translates
     ]
-    return links.permanent_addresses((article.matter for article in base.articles), translations)
+    subjects = (*base.articles, *(notice.article for notice in base.notices))
+    return links.permanent_addresses((subject.matter for subject in subjects), translations)

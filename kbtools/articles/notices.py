@@ -1,0 +1,178 @@
+"""A notice: a failure known from threads, its window of versions and what helps, not run here.
+
+Its front matter holds everything that a table or an assistant needs; its text is a paragraph.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from kbtools.articles.model import (
+    EDITION,
+    Article,
+    FrontMatter,
+    Reference,
+    Retired,
+    Signature,
+    Text,
+    Upstream,
+)
+
+_REPOSITORY = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
+_THREAD = rf"{_REPOSITORY}#[1-9]\d*"
+_SOURCE = rf"{_REPOSITORY}@[\w.+-]+( [\w./+-]+(:[1-9]\d*)?)?"
+_PAGE = r"https://[^\s,]+"
+_RECEIPT = rf"({_THREAD}|{_SOURCE}|{_PAGE})"
+RECEIPT = re.compile(_RECEIPT)
+"""One receipt: `owner/repo#12`, `owner/repo@tag path:line`, or an address of documentation."""
+
+Receipts = Annotated[str, Meta(pattern=rf"^{_RECEIPT}(, {_RECEIPT})*$")]
+"""What stands behind a statement: one receipt, or several joined by a comma."""
+
+
+def receipts_of(text: str) -> tuple[str, ...]:
+    """The single receipts of a `receipt`."""
+    return tuple(text.split(", "))
+
+
+def receipt_url(receipt: str) -> str:
+    """The address of what a receipt names: a thread, a source at a tag, a page.
+
+    Raises:
+        ValueError: it is not a receipt.
+    """
+    if not RECEIPT.fullmatch(receipt):
+        raise ValueError(f"invalid receipt `{receipt}`")
+    if receipt.startswith("https://"):
+        return receipt
+    where, _, path = receipt.partition(" ")
+    if "#" in where:
+        repository, _, number = where.partition("#")
+        return f"https://github.com/{repository}/issues/{number}"
+    repository, _, tag = where.partition("@")
+    if not path:
+        kind = "commit" if re.fullmatch(r"[0-9a-f]{7,40}", tag) else "tree"
+        return f"https://github.com/{repository}/{kind}/{tag}"
+    file, _, line = path.partition(":")
+    return f"https://github.com/{repository}/blob/{tag}/{file}" + (f"#L{line}" if line else "")
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """An end of a range in `affected`, and what reports it."""
+
+    bound: Text
+    """As in `triton<3.6`: a name and one clause of its range."""
+    receipt: Receipts
+    basis: Literal["reported"] = "reported"
+
+
+class Remedy(msgspec.Struct, frozen=True):
+    """What helps, and what says so."""
+
+    do: Text
+    receipt: Receipts
+
+
+class Dead(msgspec.Struct, frozen=True):
+    """What is plausible and does not help, the reason, and what says so."""
+
+    do: Text
+    why: Text
+    receipt: Receipts
+
+
+class Hardware(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The GPUs on which it was reported: a range of compute capabilities, words, or both."""
+
+    receipt: Receipts
+    sm: Text | None = None
+    """As in `>=9.0,<10.0`."""
+    words: Text | None = None
+    """As in `H100; not A100`, or what no compute capability tells."""
+
+
+class NoticeMatter(msgspec.Struct, frozen=True, omit_defaults=True, rename="kebab"):
+    """The YAML block at the head of a notice."""
+
+    id: str
+    title: Text
+    summary: Text
+    components: Annotated[tuple[str, ...], Meta(min_length=1)]
+    stage: str
+    severity: str
+    affected: Annotated[tuple[dict[str, str], ...], Meta(min_length=1)]
+    bounds: Annotated[tuple[Bound, ...], Meta(min_length=1)]
+    remedies: Annotated[tuple[Remedy, ...], Meta(min_length=1)]
+    threads: Annotated[tuple[Reference, ...], Meta(min_length=1)]
+    basis: Literal["reported"]
+    looked_up: datetime.date
+    """The day on which the threads were read."""
+    hardware: Hardware | None = None
+    no_help: tuple[Dead, ...] = msgspec.field(default=(), name="not")
+    signatures: tuple[Signature, ...] = ()
+    """None where the failure prints nothing."""
+    confusable: tuple[str, ...] = ()
+    article: str | None = None
+    """The article that it has grown into, or whose mechanism is its own."""
+    retired: Retired | None = None
+
+
+class TranslatedDead(msgspec.Struct, frozen=True):
+    """What does not help, and the reason, in another language."""
+
+    do: Text
+    why: Text
+
+
+class NoticeTranslation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The YAML block of a notice's translation: its words; everything else is the original's."""
+
+    id: str
+    title: Text
+    summary: Text
+    remedies: tuple[Text, ...]
+    """In the order of the original's."""
+    no_help: tuple[TranslatedDead, ...] = msgspec.field(default=(), name="not")
+    hardware: Text | None = None
+    """The original's `words`."""
+    follows: Annotated[str, Meta(pattern=EDITION)] | None = None
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """A failure that is reported, and was not run here."""
+
+    matter: NoticeMatter
+    article: Article
+    """The same as what is matched and, if it has snippets, run."""
+
+    @property
+    def id(self) -> str:
+        """As in `KBN0001`."""
+        return self.matter.id
+
+    @property
+    def path(self) -> str:
+        """Relative to the knowledge base."""
+        return self.article.path
+
+
+def as_front_matter(matter: NoticeMatter) -> FrontMatter:
+    """The keys that a notice shares with an article; its threads are related ones."""
+    return FrontMatter(
+        id=matter.id,
+        title=matter.title,
+        summary=matter.summary,
+        components=matter.components,
+        stage=matter.stage,
+        severity=matter.severity,
+        signatures=matter.signatures,
+        affected=matter.affected,
+        upstream=tuple(Upstream(related=thread) for thread in matter.threads),
+        confusable=matter.confusable,
+        retired=matter.retired,
+    )
