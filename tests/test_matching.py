@@ -148,6 +148,49 @@ def test_a_wrapper_ranks_below_what_it_wraps() -> None:
     assert not alone.matches[0].confident
 
 
+def test_a_text_of_many_causes_is_no_answer_without_its_context() -> None:
+    """With `shared`, a signature counts only where its `near` is, and is never sure without one."""
+    shared = msgspec.structs.replace(
+        ALIKE, signatures=(msgspec.structs.replace(ALIKE.signatures[0], shared=True),)
+    )
+    assert ids(diagnose(FAILURE, shared)) == []
+    assert diagnose(f"compiling for sm_100\n{FAILURE}", shared).matches[0].confident
+    alone = msgspec.structs.replace(
+        ALIKE, signatures=(msgspec.structs.replace(TILE.signatures[0], shared=True),)
+    )
+    [match] = diagnose(FAILURE, alone).matches
+    assert not match.confident
+    assert "other failures print this text, too" in match.hints[0]
+
+
+def test_what_a_log_must_not_show() -> None:
+    """With `unless`, a log of another cause is not answered."""
+    entry = msgspec.structs.replace(
+        ALIKE, signatures=(msgspec.structs.replace(TILE.signatures[0], unless="rocm\\d"),)
+    )
+    assert ids(diagnose(FAILURE, entry)) == ["KB0002"]
+    assert ids(diagnose(f"torch 2.8.0+rocm6.4\n{FAILURE}", entry)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "confident"),
+    [
+        (f"UserWarning: {FAILURE}", True),
+        ("W1121 10:00:00.1 77 tile.py:3] the tile is too large", True),
+        ("WARNING:tile:the tile is too large", True),
+        ("the tile is too large", False),
+        ("UserWarning: the tile is too large\nKeyError: 'x'", False),
+        ("UserWarning: the tile is too large\nTraceback (most recent call last):\n", False),
+        ("WARNING:tile:the tile is too large\nIgnore above if you have no tile.", False),
+    ],
+)
+def test_a_warning_is_sure_where_nothing_else_failed(text: str, confident: bool) -> None:
+    """A level does not decide; what failed beside it does, and what the program says of it."""
+    entry = msgspec.structs.replace(ALIKE, signatures=(Signature("the tile is too large"),))
+    [match] = diagnose(text, entry).matches
+    assert match.confident == confident
+
+
 def test_the_first_error_counts() -> None:
     """Of two failures the first is the answer: the second may be its consequence."""
     worker = msgspec.structs.replace(

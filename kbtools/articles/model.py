@@ -71,6 +71,10 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True):
     """RE2 and JavaScript syntax; if it matches the log, too, the article ranks higher."""
     wraps: bool = False
     """The text is printed around other failures, too, and ranks below the failure inside."""
+    shared: bool = False
+    """Many causes print the text. It counts only where `near` is; without one, it is never sure."""
+    unless: Text | None = None
+    """RE2 and JavaScript syntax; a log that it matches shows another failure, or none to mend."""
 
 
 class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -25,7 +25,7 @@ with warnings.catch_warnings():
 def expressions(page: Page, article: Article) -> Iterator[tuple[str, str, int]]:
     """Every expression of an article: its key, its text, its line."""
     for i, signature in enumerate(article.matter.signatures):
-        for key in ("regex", "near"):
+        for key in ("regex", "near", "unless"):
             text = getattr(signature, key)
             if text:
                 yield key, text, page.line_of(f"signatures[{i}].{key}")
@@ -84,18 +84,20 @@ def _as_python(text: str) -> str:
 def kb205_near_repeats_without_end(
     page: Page, article: Article, config: Config
 ) -> Iterator[Problem]:
-    """A `near` repeats nothing without end: it is searched in the whole log, not around a line.
+    """`near` and `unless` repeat nothing without end: they are searched in the whole log.
 
     RE2 does not mind, but the browser's engine would try each length at each place.
     """
     for key, text, line in expressions(page, article):
         try:
-            endless = key == "near" and _repeats(sre.parse(_as_python(text)))
+            endless = key != "regex" and _repeats(sre.parse(_as_python(text)))
         except re.error:
             continue  # KB201 or KB202 says so
         if endless:
             yield page.problem(
-                line, f"`near` repeats without end: {text}", "say how often: {0,80} in place of `*`"
+                line,
+                f"`{key}` repeats without end: {text}",
+                "say how often: {0,80} in place of `*`",
             )
 
 
@@ -105,7 +107,7 @@ def kb206_beyond_16_bits(page: Page, article: Article, config: Config) -> Iterat
     Lines of a log may have them.
     """
     for i, signature in enumerate(article.matter.signatures):
-        for key in ("literal", "regex", "near"):
+        for key in ("literal", "regex", "near", "unless"):
             beyond = sorted(sign for sign in {*(getattr(signature, key) or "")} if sign > "\uffff")
             if beyond:
                 yield page.problem(

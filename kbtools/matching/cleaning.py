@@ -47,7 +47,7 @@ PREFIXES = (
     r"(?:rank|Rank|RANK) ?\d{1,5}:",
     r"\((?:[A-Za-z_][\w.:-]{0,60} )?(?:pid|ip|rank|actor_id)=[^)\n]{1,120}\)",  # vLLM, Ray
     r"\((?:EngineCore|Worker|APIServer|raylet)[\w.:-]{0,60}\)",
-    r"\[[\w./-]{1,60}\.(?:py|cc|cpp|cu|h):\d{1,6}\]:?",
+    r"\[?[\w./-]{1,60}\.(?:py|cc|cpp|cu|h):\d{1,6}\]:?",
     r"\[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE)\]?(?=[ :|\]\t])"
     r"(?::[\w.]{1,60}:)?:?(?: {1,9}[\w/-]{1,60}\.py:\d{1,6}:?(?= ))?",
     r"[A-Za-z_][\w.]{0,60} (?=- \[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)\b)",  # its logger

@@ -20,7 +20,9 @@ from kbtools.matching.rules import (
     CHARACTERS,
     CODE,
     ERROR,
+    EXCEPTION,
     FRAME,
+    GLUED,
     LINE_BEGIN,
     LINES,
     LOCATION_LINE,
@@ -28,9 +30,10 @@ from kbtools.matching.rules import (
     WARNING,
 )
 
-_error, _warning, _code, _frame, _location_line = (
-    re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME, LOCATION_LINE)
+_error, _warning, _code, _frame, _location_line, _glued = (
+    re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME, LOCATION_LINE, GLUED)
 )
+_exception = re.compile(EXCEPTION, re.ASCII | re.MULTILINE)
 
 
 class LineKind(IntEnum):
@@ -39,7 +42,8 @@ class LineKind(IntEnum):
     ERROR = 0
     OUTPUT = 1
     WARNING = 2
-    """A warning, or an error that the program dealt with."""
+    DEALT_WITH = 3
+    """An error or a warning after which the program went on."""
 
 
 class NearText(IntEnum):
@@ -85,7 +89,12 @@ class Examination:
         span = matched_span(signature, offset, self.log)
         if span is None or is_code(self.log, offset) or self.is_only_mentioned(offset, span):
             return None
-        return Hit(entry, signature, offset, line_kind(self.log, offset), self.near(signature))
+        near = self.near(signature)
+        if signature.shared and near is NearText.ABSENT:
+            return None
+        if signature.unless is not None and self._occurs(signature.unless):
+            return None
+        return Hit(entry, signature, offset, line_kind(self.log, offset), near)
 
     def is_only_mentioned(self, offset: int, span: tuple[int, int]) -> bool:
         """Whether a line has the text of a failure and reports none.
@@ -107,10 +116,13 @@ class Examination:
         """Whether the `near` of a signature occurs anywhere in the log."""
         if signature.near is None:
             return NearText.NOT_REQUIRED
-        if signature.near not in self._present:
-            occurrence = pattern(signature.near).search(self.log.text)
-            self._present[signature.near] = occurrence is not None
-        return NearText.PRESENT if self._present[signature.near] else NearText.ABSENT
+        return NearText.PRESENT if self._occurs(signature.near) else NearText.ABSENT
+
+    def _occurs(self, context: str) -> bool:
+        """Whether a `near` or an `unless` occurs anywhere in the log."""
+        if context not in self._present:
+            self._present[context] = pattern(context).search(self.log.text) is not None
+        return self._present[context]
 
     def _prefix(self, offset: int) -> str:
         return self.log.prefix(self.log.line_index(offset))
@@ -132,22 +144,31 @@ def matched_span(signature: Signature, offset: int, log: Log) -> tuple[int, int]
     return (first, max(last, end)) if first <= offset < last else (offset, end)
 
 
+def has_exception(log: Log) -> bool:
+    """Whether a log shows an exception: a warning in it is not surely what it is about."""
+    return _exception.search(log.text) is not None
+
+
 def line_kind(log: Log, offset: int) -> LineKind:
     """What a line reads as. Its prefix may say so, too: a level such as ERROR."""
     line, index = log.excerpt(offset), log.line_index(offset)
+    prefixed = log.prefixed_line(index)[:PREFIX]
     if is_dealt_with(index, log.line):
-        return LineKind.WARNING
-    if _error.search(line) or _error.search(log.prefixed_line(index)[:PREFIX]):
+        return LineKind.DEALT_WITH
+    if _error.search(line) or _error.search(prefixed):
         return LineKind.ERROR
-    return LineKind.WARNING if _warning.search(line) else LineKind.OUTPUT
+    is_warning = _warning.search(line) or _warning.search(prefixed)
+    return LineKind.WARNING if is_warning else LineKind.OUTPUT
 
 
 def is_code(log: Log, offset: int) -> bool:
     """Whether a line is source that a traceback shows.
 
     The line below a frame is source, unless it stands further left: a frame of `python -c` shows
-    no source.
+    no source. Where an exception is glued to the end of a line of source, it counts.
     """
+    if _glued.search(log.text[log.excerpt_start(offset) : offset]):
+        return False
     index = log.line_index(offset)
     above = log.line(index - 1, LINE_BEGIN)
     if _frame.search(above) and log.indent(index) >= log.indent(index - 1):

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from kbtools.matching.cleaning import Log
-from kbtools.matching.hits import Hit, LineKind, NearText
+from kbtools.matching.hits import Hit, LineKind, NearText, has_exception
 from kbtools.matching.index import IndexEntry
 from kbtools.matching.rules import TELLING
 from kbtools.toolchains.affected import MissingVersion, UndecidedVersion, is_affected
@@ -99,7 +99,9 @@ def match_of(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Match:
     entry, signature = hit.entry, hit.signature
     doubts = tuple(_doubts(hit, claim, log, ranked))
     is_telling = signature.regex is not None or len(signature.literal) >= TELLING
-    is_best_error = hit is ranked[0] and hit.kind is LineKind.ERROR
+    is_best = hit is ranked[0] and (
+        hit.kind is LineKind.ERROR or (hit.kind is LineKind.WARNING and not has_exception(log))
+    )
     return Match(
         id=entry.id,
         title=entry.title,
@@ -109,7 +111,7 @@ def match_of(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Match:
         signature=signature.regex or signature.literal,
         affected=claim.affected,
         reason=claim.reason,
-        confident=is_best_error and is_telling and not doubts and not entry.retired,
+        confident=is_best and is_telling and not doubts and not entry.retired,
         hints=(*doubts, *_wishes(entry, claim)),
         retired=entry.retired,
     )
@@ -121,6 +123,10 @@ def _doubts(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Iterator
         yield "the line is cut: show all of it"
     if hit.signature.wraps:
         yield "other failures print this text, too: look for the first error above it"
+    elif hit.signature.shared and hit.near is NearText.NOT_REQUIRED:
+        yield "other failures print this text, too: compare the log with the article's Symptom"
+    if hit.kind is LineKind.DEALT_WITH:
+        yield "the log says that the program went on: look for a later error"
     if claim.affected == "not affected":
         yield f"the versions in the log are not affected ({claim.reason})"
     line = log.line_index(hit.offset)

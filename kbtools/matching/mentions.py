@@ -19,9 +19,24 @@ _inside = r"(?:[^{0}\\\n]|\\[^n]){{0,300}}"
 QUOTES = tuple(
     rf"(?<![\w)\]}}.!?\"'`])[rfbuRFBU]{{0,2}}{quote}"
     rf"{_inside.format(quote)}\0{_inside.format(quote)}(?:\\n)?{quote}(?!\w)"
-    for quote in "\"'`"
+    for quote in "\"'"
 )
 """The matched text between two quotation marks of a kind, on one line of one text."""
+SPAN = rf"(?<![\w`])`{_inside.format('`')}\0{_inside.format('`')}`(?![\w`])"
+"""The matched text in a code span of Markdown."""
+PASTED = (
+    r"^[\s*_>.\d)-]*$"
+    r"|(?:[Ee]rrors?|[Ee]xceptions?|[Ww]arnings?|[Ff]ail(?:s|ed|ure|ures|ing)?|[Mm]essages?"
+    r"|[Oo]utput|[Tt]raceback|[Ll]og|[Cc]rash(?:es|ed)?|[Ii]ssue|[Pp]roblem|[Bb]ug|[Ss]ymptom"
+    r"|[Dd]ies|[Aa]borts?|[Rr]easons?|[Cc]auses?|following|this|below|got|gets?|getting|gives?|gave"
+    r"|giving|see|seeing|saw|hit|hitting|met|shows?|says?|said|prints?|printed|reports?|reported"
+    r"|throws?|threw|throwing|raised|receive[sd]?|receiving|encounter(?:s|ed|ing)?|obtain(?:ed)?"
+    r"|with|by|occurs?|appears?|is|was|because|due to)"
+    r"(?: (?:an?|the|this|following|me|us|error|errors|exception|warning|message|now|then|as|like))"
+    r"{0,3}(?:[*_]{1,2}| ?:| ?=| ?->| ?=>| [-\u2013\u2014])?[ *_]*$"
+)
+"""What stands before a code span that is a pasted failure, not a mention of one: how people report
+in an issue tracker."""
 
 INTRODUCES = (
     # the key of a log record
@@ -95,7 +110,8 @@ MENTIONS = (
 
 DEALT_WITH = (
     r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back|resuming"
-    r"|resumed)\b"
+    r"|resumed)\b|\b[Ii]gnore (?:above|this|the above)\b"
+    r"|\bcan (?:be (?:safely )?ignored|(?:safely )?ignore)\b"
 )
 """What a program prints above or below the traceback of an exception that it has caught."""
 NEAR = 400
@@ -134,6 +150,7 @@ LOUD = (
 
 _dealt_with = re.compile(DEALT_WITH, re.ASCII)
 _piped = re.compile(PIPED, re.ASCII | re.MULTILINE)
+_span, _pasted = re.compile(SPAN, re.ASCII), re.compile(PASTED, re.ASCII)
 _quotes = tuple(re.compile(pattern, re.ASCII) for pattern in QUOTES)
 _introduces = re.compile(INTRODUCES, re.ASCII)
 _mentions = tuple(re.compile(pattern, re.ASCII) for pattern in MENTIONS)
@@ -144,10 +161,20 @@ _quiet, _quiet_record, _loud = (
 
 def is_mention(line: str) -> bool:
     """Whether a line, with NUL for the matched text, mentions an error without reporting it."""
-    return any(pattern.search(line) for pattern in _mentions) or any(
-        quote and not _introduces.search(line[max(quote.start() - INTRODUCTION, 0) : quote.start()])
-        for quote in (pattern.search(line) for pattern in _quotes)
+    return (
+        any(pattern.search(line) for pattern in _mentions)
+        or any(_is_quoted(line, quote, _introduces) for quote in _quotes)
+        or _is_quoted(line, _span, _pasted)
     )
+
+
+def _is_quoted(line: str, quote: re.Pattern[str], introduction: re.Pattern[str]) -> bool:
+    """Whether the matched text is quoted, and nothing before the quotation introduces a failure."""
+    match = quote.search(line)
+    if match is None:
+        return False
+    before = line[max(match.start() - INTRODUCTION, 0) : match.start()]
+    return introduction.search(before) is None
 
 
 def is_dealt_with(index: int, line: Callable[[int, int], str]) -> bool:

@@ -31,7 +31,17 @@ ERROR = (
     r"|[Ee]rror|ERROR|fatal|Fatal|FATAL|failed|FAILED|terminate called|Assertion|assertion)\b"
     r"|error:|Error \[|=========|what\(\):|undefined symbol|cannot open shared object"
 )
-WARNING = r"(?:Warning\b|\bwarnings?\b|\bWARN(?:ING)?\b)"
+WARNING = r"(?:Warning\b|\bwarnings?\b|\bWARN(?:ING)?\b|(?:^|[\s\[])W\d{4,6} \d\d:)"
+EXCEPTION = (
+    r"^(?:Traceback \(most recent call last\)|terminate called"
+    r"|(?:[\w.]{0,100}(?:Error|Exception|Unsupported)|[\w.]{0,80}OutOfResources): )"
+)
+"""A line that no program prints which only warns."""
+GLUED = (
+    r"^(?![#*/+-])(?:[^\"'`#\n]|\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'){1,400}?"
+    r"\b(?:[\w.]{0,60}(?:Error|Exception|Unsupported)|OutOfResources): [^\"'`\n]{0,300}$"
+)
+"""Source, and an exception that was printed without an end of line before it; nothing quoted."""
 LISTED = (
     r"(?:\S{1,200}\.(?:pyi?|cuh?|cc|cpp|cxx|c|h|hpp|md|rst|html|ipynb|toml|ya?ml|json|sh)"
     r"[:-]\d{1,6}[:-][ \t]*|\d{1,6}[:|-]?[ \t]+|[+-][ \t]*)?"
@@ -58,6 +68,8 @@ class Rules(msgspec.Struct, frozen=True):
 
     error: str = ERROR
     warning: str = WARNING
+    exception: str = EXCEPTION
+    glued: str = GLUED
     code: str = CODE
     frame: str = FRAME
     place: str = LOCATION_LINE
@@ -66,6 +78,8 @@ class Rules(msgspec.Struct, frozen=True):
     mark: str = mention_rules.MARK
     quotes: tuple[str, ...] = mention_rules.QUOTES
     introduces: str = mention_rules.INTRODUCES
+    span: str = mention_rules.SPAN
+    pasted: str = mention_rules.PASTED
     introduction: int = mention_rules.INTRODUCTION
     mentions: tuple[str, ...] = mention_rules.MENTIONS
     quiet: str = mention_rules.QUIET

@@ -7,7 +7,7 @@ import { expression } from "./pattern.js";
 const REACH = 1000; // of a repeat in a `near`: it runs on all of the text, and RE2 is not here
 
 /** What the line of a hit reads as; the smaller, the more the hit counts. */
-export const LineKind = Object.freeze({ ERROR: 0, OUTPUT: 1, WARNING: 2 });
+export const LineKind = Object.freeze({ ERROR: 0, OUTPUT: 1, WARNING: 2, DEALT_WITH: 3 });
 /** Whether the `near` of a signature occurs in the log; the smaller, the more the hit counts. */
 export const NearText = Object.freeze({ PRESENT: 0, NOT_REQUIRED: 1, ABSENT: 2 });
 
@@ -18,6 +18,8 @@ export class Patterns {
     this.error = expression(rules.error);
     this.warning = expression(rules.warning);
     this.code = expression(rules.code);
+    this.exception = expression(rules.exception, { lines: true });
+    this.glued = expression(rules.glued);
     this.frame = expression(rules.frame);
     this.locationLine = expression(rules.place);
     this.mentions = new Mentions(rules);
@@ -53,7 +55,10 @@ export class Examination {
   hit(entry, signature, offset) {
     const span = this.matchedSpan(signature, offset);
     if (!span || this.isCode(offset) || this.isOnlyMentioned(offset, span)) return null;
-    return { entry, signature, offset, kind: this.lineKind(offset), near: this.near(signature) };
+    const near = this.near(signature);
+    if (signature.shared && near === NearText.ABSENT) return null;
+    if (signature.unless && this.occurs(signature.unless)) return null;
+    return { entry, signature, offset, kind: this.lineKind(offset), near };
   }
 
   /** Whether a line has the text of a failure, from `start` to `end`, and reports none. */
@@ -76,10 +81,14 @@ export class Examination {
   /** Whether the `near` of a signature occurs anywhere in the log. */
   near(signature) {
     if (!signature.near) return NearText.NOT_REQUIRED;
-    if (!this.present.has(signature.near))
-      this.present.set(
-        signature.near, this.patterns.pattern(signature.near, REACH).test(this.log.text));
-    return this.present.get(signature.near) ? NearText.PRESENT : NearText.ABSENT;
+    return this.occurs(signature.near) ? NearText.PRESENT : NearText.ABSENT;
+  }
+
+  /** Whether a `near` or an `unless` occurs anywhere in the log. */
+  occurs(context) {
+    if (!this.present.has(context))
+      this.present.set(context, this.patterns.pattern(context, REACH).test(this.log.text));
+    return this.present.get(context);
   }
 
   /** The start and the end of the text that a signature matches; null where its regex does not. */
@@ -100,14 +109,16 @@ export class Examination {
   lineKind(offset) {
     const { error, warning, mentions, rules } = this.patterns;
     const [line, index] = [this.log.excerpt(offset), this.log.lineIndex(offset)];
-    if (mentions.isDealtWith(index, this.line)) return LineKind.WARNING;
-    if (error.test(line) || error.test(this.log.prefixedLine(index).slice(0, rules.prefix)))
-      return LineKind.ERROR;
-    return warning.test(line) ? LineKind.WARNING : LineKind.OUTPUT;
+    const prefixed = this.log.prefixedLine(index).slice(0, rules.prefix);
+    if (mentions.isDealtWith(index, this.line)) return LineKind.DEALT_WITH;
+    if (error.test(line) || error.test(prefixed)) return LineKind.ERROR;
+    return warning.test(line) || warning.test(prefixed) ? LineKind.WARNING : LineKind.OUTPUT;
   }
 
   /** Whether a line is source that a traceback shows. */
   isCode(offset) {
+    const before = this.log.text.slice(this.log.excerptStart(offset), offset);
+    if (this.patterns.glued.test(before)) return false;
     const index = this.log.lineIndex(offset);
     if (!this.belowFrame.has(index)) this.belowFrame.set(index, this.isBelowFrame(index));
     return this.belowFrame.get(index) || this.patterns.code.test(this.log.excerpt(offset));

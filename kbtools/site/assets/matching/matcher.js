@@ -49,7 +49,7 @@ class Matcher {
       return { hit, claim, key: rank(hit, claim, log) };
     }).sort((left, right) => compared(left.key, right.key));
     const hits = ranked.map(({ hit }) => hit);
-    const matches = ranked.map(({ hit, claim }) => matchOf(hit, claim, log, hits, this.rules));
+    const matches = ranked.map(({ hit, claim }) => matchOf(hit, claim, log, hits, this.patterns));
     return { schema: SCHEMA, matches, versions, lines: log.lineNumber(log.text.length) };
   }
 

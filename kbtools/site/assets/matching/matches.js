@@ -40,11 +40,12 @@ export const rank = ({ entry, signature, kind, near, offset }, claim, log) => [
 ];
 
 /** The match of a hit, as Python's `Match` is in JSON; `ranked` are all hits, best first. */
-export function matchOf(hit, claim, log, ranked, rules) {
+export function matchOf(hit, claim, log, ranked, { rules, exception }) {
   const { entry, signature } = hit;
   const doubts = [...doubtsOf(hit, claim, log, ranked)];
   const isTelling = Boolean(signature.regex) || [...signature.literal].length >= rules.telling;
-  const isBestError = hit === ranked[0] && hit.kind === LineKind.ERROR;
+  const isBest = hit === ranked[0] && (hit.kind === LineKind.ERROR ||
+    (hit.kind === LineKind.WARNING && !exception.test(log.text)));
   const retired = Boolean(entry.retired);
   return {
     id: entry.id,
@@ -55,7 +56,7 @@ export function matchOf(hit, claim, log, ranked, rules) {
     signature: signature.regex || signature.literal,
     affected: claim.affected,
     reason: claim.reason,
-    confident: isBestError && isTelling && !doubts.length && !retired,
+    confident: isBest && isTelling && !doubts.length && !retired,
     hints: [...doubts, ...wishes(entry, claim)],
     retired,
   };
@@ -66,6 +67,10 @@ function* doubtsOf(hit, claim, log, ranked) {
   if (hit.isCut) yield "the line is cut: show all of it";
   if (hit.signature.wraps)
     yield "other failures print this text, too: look for the first error above it";
+  else if (hit.signature.shared && hit.near === NearText.NOT_REQUIRED)
+    yield "other failures print this text, too: compare the log with the article's Symptom";
+  if (hit.kind === LineKind.DEALT_WITH)
+    yield "the log says that the program went on: look for a later error";
   if (claim.affected === "not affected")
     yield `the versions in the log are not affected (${claim.reason})`;
   const line = log.lineIndex(hit.offset);

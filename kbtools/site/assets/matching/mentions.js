@@ -9,6 +9,8 @@ export class Mentions {
     this.rules = rules;
     this.quotes = rules.quotes.map((pattern) => expression(pattern));
     this.introduces = expression(rules.introduces);
+    this.span = expression(rules.span);
+    this.pasted = expression(rules.pasted);
     this.mentions = rules.mentions.map((pattern) => expression(pattern));
     this.quiet = expression(rules.quiet);
     this.quietRecord = expression(rules.quiet_record);
@@ -20,12 +22,16 @@ export class Mentions {
   /** Whether a line, with NUL for the matched text, mentions an error without reporting it. */
   isMention(line) {
     if (this.mentions.some((pattern) => pattern.test(line))) return true;
-    return this.quotes.some((pattern) => {
-      const quote = pattern.exec(line);
-      if (!quote) return false;
-      const start = Math.max(quote.index - this.rules.introduction, 0);
-      return !this.introduces.test(line.slice(start, quote.index));
-    });
+    return this.quotes.some((pattern) => this.isQuoted(line, pattern, this.introduces)) ||
+      this.isQuoted(line, this.span, this.pasted);
+  }
+
+  /** Whether the text is quoted, and nothing before the quotation mark introduces a failure. */
+  isQuoted(line, pattern, introduction) {
+    const quote = pattern.exec(line);
+    if (!quote) return false;
+    const start = Math.max(quote.index - this.rules.introduction, 0);
+    return !introduction.test(line.slice(start, quote.index));
   }
 
   /**
