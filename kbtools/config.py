@@ -121,6 +121,8 @@ class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
     packages: tuple[str, ...] = ()
     """Shell patterns of distribution names, as in `nvidia-*`."""
+    programs: tuple[str, ...] = ()
+    """Programs that snippets may need, as in `needs="bin:cuobjdump"`; looked up on the PATH."""
     headline: tuple[str, ...] = ()
     """What a toolchain is named and sorted by, in order.
 

@@ -38,6 +38,20 @@ def described(packages: Path, *path: Path) -> Toolchain:
     return describe(str(python), FORM, {"PATH": folders})
 
 
+def test_programs(environment: Path, tmp_path: Path) -> None:
+    """Of the programs that are asked for, those on the PATH are listed; others are not named."""
+    tool(tmp_path / "bin", "cuobjdump", "12.8.55")
+    python = environment.parents[2] / "bin" / "python"
+    form = ToolchainForm(programs=("cuobjdump", "nvdisasm-that-nobody-has"))
+    (tmp_path / "bin" / "cuobjdump").chmod(0o644)
+    toolchain = describe(str(python), form, {"PATH": str(tmp_path / "bin")})
+    assert toolchain.programs == ()  # it is no program before it may be executed
+    (tmp_path / "bin" / "cuobjdump").chmod(0o755)
+    toolchain = describe(str(python), form, {"PATH": str(tmp_path / "bin")})
+    assert toolchain.programs == ("cuobjdump",)
+    assert described(environment).programs == ()
+
+
 def install(packages: Path, name: str, version: str) -> None:
     """Makes a distribution appear to be installed."""
     info = packages / f"{name}-{version}.dist-info"

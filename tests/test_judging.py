@@ -44,7 +44,18 @@ LATE = Outcome("timeout", message="time limit of 60 s")
 LATE_BUT_SHOWN = Outcome("timeout", message="time limit of 60 s", output="error: it fails\n")
 LIMIT = Outcome("limit", message="memory")
 LOST = Outcome("lost", message="the zygote died")
-OUTCOMES = (PASSED, DOCUMENTED, OTHERWISE, STOPPED, KILLED, ABORTED, LATE, LATE_BUT_SHOWN, LIMIT)
+ASSERTED = Outcome("failed", exit=1, exceptions=("AssertionError",), output="AssertionError\n")
+FAILED = (DOCUMENTED, ASSERTED, OTHERWISE)
+OUTCOMES = (
+    PASSED,
+    *FAILED,
+    STOPPED,
+    KILLED,
+    ABORTED,
+    LATE,
+    LATE_BUT_SHOWN,
+    LIMIT,
+)
 
 
 def article(*signatures: Signature) -> Article:
@@ -76,26 +87,36 @@ def verdict(role: Role, what: str, outcome: Outcome, **keys: str) -> VerdictName
 SHOWN = (DOCUMENTED, ABORTED, LATE_BUT_SHOWN)
 NOT_SHOWN = (OTHERWISE, STOPPED, KILLED, LATE, LIMIT)
 ROWS = (
-    # expected, what came, and the verdict on a repro, a dead end, a fix (or practice, or control)
-    ("fails", SHOWN, VerdictName.REPRODUCED, VerdictName.NO_HELP, None),
-    ("fails", NOT_SHOWN, VerdictName.OTHER_FAILURE, VerdictName.OTHER_FAILURE, None),
-    ("fails", (PASSED,), VerdictName.NOT_REPRODUCED, VerdictName.NOT_REPRODUCED, None),
-    ("passes", SHOWN, VerdictName.REGRESSED, VerdictName.REGRESSED, VerdictName.BROKEN),
-    ("passes", NOT_SHOWN, VerdictName.OTHER_FAILURE, VerdictName.OTHER_FAILURE, VerdictName.BROKEN),
-    ("passes", (PASSED,), VerdictName.RESOLVED, VerdictName.RESOLVED, VerdictName.HOLDS),
+    # expected, what came, and the verdict on a repro, a dead end, a fix (or practice, or control),
+    # and on a fact; ASSERTED is what shows that a fact does not hold
+    ("fails", SHOWN, "reproduced", "no-help", None, "other-failure"),
+    ("fails", NOT_SHOWN, "other-failure", "other-failure", None, "other-failure"),
+    ("fails", (ASSERTED,), "other-failure", "other-failure", None, "holds-not"),
+    ("fails", (PASSED,), "not-reproduced", "not-reproduced", None, "too-narrow"),
+    ("passes", SHOWN, "regressed", "regressed", "broken", "other-failure"),
+    ("passes", NOT_SHOWN, "other-failure", "other-failure", "broken", "other-failure"),
+    ("passes", (ASSERTED,), "other-failure", "other-failure", "broken", "untrue"),
+    ("passes", (PASSED,), "resolved", "resolved", "holds", "holds"),
 )
 TABLE = [
-    (role, what, outcome, name)
-    for what, outcomes, repro, deadend, passing in ROWS
+    (role, what, outcome, VerdictName(name))
+    for what, outcomes, repro, deadend, passing, fact in ROWS
     for outcome in outcomes
-    for role, name in zip(Role, (repro, passing, passing, passing, deadend), strict=True)
+    for role, name in {
+        Role.REPRO: repro,
+        Role.FIX: passing,
+        Role.PRACTICE: passing,
+        Role.CONTROL: passing,
+        Role.DEADEND: deadend,
+        Role.FACT: fact,
+    }.items()
     if name  # nothing but to pass is ever expected of the three
 ]
 
 
 @pytest.mark.parametrize(("role", "what", "outcome", "name"), TABLE)
 def test_table(role: Role, what: str, outcome: Outcome, name: VerdictName) -> None:
-    """A repro and a dead end are held to their failure, the others to running to their end."""
+    """A repro and a dead end are held to their failure, a fact to both sides, others to passing."""
     assert verdict(role, what, outcome) == name
 
 
@@ -134,7 +155,7 @@ def test_colours() -> None:
         ("timeout", (LATE, LATE_BUT_SHOWN)),
         ("SIGSEGV", (KILLED,)),
         ("SIGABRT", (ABORTED,)),
-        ("exit:1", (DOCUMENTED, OTHERWISE)),
+        ("exit:1", (DOCUMENTED, ASSERTED, OTHERWISE)),
         ("exit:2", ()),
         ("exit:0", ()),
         ("Error", ()),

@@ -7,7 +7,7 @@ import shlex
 import types
 import typing
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 import msgspec
@@ -26,6 +26,7 @@ from kbtools.articles.model import (
     Snippet,
     Translation,
 )
+from kbtools.articles.needs import joined, parse_needs
 from kbtools.articles.notices import Notice, NoticeMatter, NoticeTranslation, as_front_matter
 from kbtools.articles.parsing import ROLES, Fence, Page
 
@@ -176,7 +177,7 @@ def decode_article(page: Page) -> Article:
         matter=matter,
         path=page.path,
         language=page.language,
-        snippets=decode_snippets(page, matter.id, matter.affected or ALWAYS),
+        snippets=decode_snippets(page, matter.id, matter.affected or ALWAYS, matter.needs),
         body=page.body,
     )
 
@@ -194,12 +195,18 @@ def decode_notice(page: Page) -> Notice:
 
 
 def decode_snippets(
-    page: Page, article_id: str, affected: Affected = ALWAYS
+    page: Page,
+    article_id: str,
+    affected: Affected = ALWAYS,
+    needs: Mapping[str, str] = types.MappingProxyType({}),
 ) -> tuple[Snippet, ...]:
     """The snippets of a page, in order, each joined with those it continues.
 
-    `article_id` is that of the original, and `affected` the article's: it counts for every snippet
-    whose fence has none of its own.
+    Args:
+        page: The original or a translation.
+        article_id: That of the original.
+        affected: The article's: it counts for every snippet whose fence has none of its own.
+        needs: The article's: those of a fence add to it.
     """
     snippets: dict[str, Snippet] = {}
     counts: Counter[str] = Counter()
@@ -216,8 +223,11 @@ def decode_snippets(
             code=fence.code,
             place=page.place(fence.line + 1),
             keys=keys,
-            affected=parse_affected(keys.affected) if keys.affected else affected,
+            affected=_affected(Role(fence.role), keys, affected),
             env=parse_environment(keys.env) if keys.env else {},
+            needs=joined(
+                before.needs if before else needs, parse_needs(keys.needs) if keys.needs else {}
+            ),
             before=(*before.before, before) if before else (),
             own_files={name: page.data_files[name] for name in data_files.words_of(keys.files)}
             if keys.files
@@ -225,3 +235,9 @@ def decode_snippets(
         )
         snippets[snippet.id] = snippet
     return tuple(snippets.values())
+
+
+def _affected(role: Role, keys: Keys, of_article: Affected) -> Affected:
+    """Where a snippet is expected to fail; a fact, where it is expected to hold."""
+    text = keys.holds or "always" if role is Role.FACT else keys.affected
+    return parse_affected(text) if text else of_article

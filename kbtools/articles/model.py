@@ -41,6 +41,7 @@ class Role(StrEnum):
     PRACTICE = "practice"
     CONTROL = "control"
     DEADEND = "deadend"
+    FACT = "fact"
 
 
 LANGUAGES = ("python", "cuda", "bash")
@@ -122,6 +123,8 @@ class FrontMatter(msgspec.Struct, frozen=True, omit_defaults=True):
     stage: str
     severity: str
     signatures: Annotated[tuple[Signature, ...], Meta(min_length=1)]
+    needs: dict[str, str] = {}
+    """What must be there to run a snippet: distribution or `bin:program` → range, `*` for any."""
     affected: tuple[dict[str, str], ...] = ()
     upstream: tuple[Upstream, ...] = ()
     confusable: tuple[str, ...] = ()
@@ -157,7 +160,11 @@ class Keys(msgspec.Struct, frozen=True, omit_defaults=True):
     requires: Annotated[str, Meta(pattern=r"^(cpu|compile|nvcc|gpu|gpus:[1-9])$")] = "cpu"
     sm: Text | None = None
     fails: Annotated[str, Meta(pattern=FAILS)] = "signature"
+    needs: Text | None = None
+    """Adds to the article's."""
     affected: Text | None = None
+    holds: Text | None = None
+    """Of a fact: where it is said to hold, as `affected` is written."""
     timeout: Annotated[float, Meta(gt=0)] | None = None
     env: Text | None = None
     tool: Text | None = None
@@ -181,8 +188,12 @@ class Snippet(msgspec.Struct, frozen=True):
     """Its first line of code."""
     keys: Keys
     affected: Affected
-    """Where it is expected to fail: the fence's `affected`, or else the article's."""
+    """Where it is expected to fail: the fence's `affected`, or else the article's. For a fact it is
+    where it is expected to hold: the fence's `holds`, or else everywhere."""
     env: dict[str, str] = {}
+    needs: dict[str, str] = {}
+    """What must be there to run it: the needs of the article, of its fence and of those before.
+    No part of its digest, because a run has what it needs."""
     before: tuple[Snippet, ...] = ()
     """The snippets whose file it continues, in the order of their code."""
     own_files: dict[str, str] = {}

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from contextlib import suppress
 
 from packaging.ranges import VersionRange
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.version import Version
 
+from kbtools.articles.decoding import parse_affected
 from kbtools.articles.model import ABSENT, Article, Problem, Role
 from kbtools.articles.parsing import Page
 from kbtools.checks.model import fatal
 from kbtools.config import Config
 from kbtools.toolchains.affected import parse_range
 from kbtools.toolchains.model import MACHINE
+from kbtools.toolchains.needs import check_need
 
 
 def kb101_no_repro(page: Page, article: Article, config: Config) -> Iterator[Problem]:
@@ -31,7 +34,11 @@ def kb102_no_fix(page: Page, article: Article, config: Config) -> Iterator[Probl
 
 @fatal
 def kb103_version_range(page: Page, article: Article, config: Config) -> Iterator[Problem]:
-    """A range in `affected` is a PEP 440 specifier, or `absent` for a distribution."""
+    """A range in `affected` is a PEP 440 specifier, or `absent` for a distribution.
+
+    In `needs` it is a specifier, or `*`: any version will do. The version of a program (`bin:…`) is
+    not known, so that it has `*`.
+    """
     for i, alternative in enumerate(article.matter.affected):
         for name, text in alternative.items():
             if text == ABSENT and name not in MACHINE:
@@ -41,6 +48,13 @@ def kb103_version_range(page: Page, article: Article, config: Config) -> Iterato
             except ValueError as error:
                 line = page.line_of(f"affected[{i}].{name}")
                 yield page.problem(line, f"`{name}`: {error}", 'write it as ">=2.2,<3.0"')
+
+    for name, text in article.matter.needs.items():
+        try:
+            check_need(name, text)
+        except ValueError as error:
+            line = page.line_of(f"needs.{name}")
+            yield page.problem(line, f"`{name}`: {error}", 'write it as ">=2.2", or as "*"')
 
 
 def kb104_version_gap(page: Page, article: Article, config: Config) -> Iterator[Problem]:
@@ -64,6 +78,11 @@ def kb104_version_gap(page: Page, article: Article, config: Config) -> Iterator[
                 yield page.problem(line, *_holds_nothing(text, versions))
             clauses.setdefault(name, []).extend((clause, line) for clause in versions)
             covered[name] = covered.get(name, VersionRange.empty()).union(versions.to_range())
+    for name, text, line in ranges_of_needs_and_fences(page, article):
+        with suppress(ValueError):  # KB103 or KB008 says so
+            if (versions := parse_range(text)).is_unsatisfiable():
+                why, step = _holds_nothing(text, versions)
+                yield page.problem(line, f"`{name}`: {why}", step)
     for name, bounds in clauses.items():
         begins = {Version(clause.version) for clause, _ in bounds if clause.operator == ">="}
         for clause, line in bounds:
@@ -76,6 +95,20 @@ def kb104_version_gap(page: Page, article: Article, config: Config) -> Iterator[
                         f"the pre-releases of {name} {release} are in neither of two alternatives",
                         "join the two into one range",
                     )
+
+
+def ranges_of_needs_and_fences(page: Page, article: Article) -> Iterator[tuple[str, str, int]]:
+    """Name, range and line of each condition beside the article's `affected`."""
+    for name, text in article.matter.needs.items():
+        yield name, text, page.line_of(f"needs.{name}")
+    for snippet in article.snippets:
+        line = snippet.place.line - 1
+        claim = snippet.keys.affected or snippet.keys.holds
+        for alternative in parse_affected(claim) if claim else ():
+            for name, text in alternative.items():
+                yield name, text, line
+        for name, text in snippet.needs.items() if snippet.keys.needs else ():
+            yield name, text, line
 
 
 def _holds_nothing(text: str, versions: SpecifierSet) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The rule for names in `affected`: a run must be able to find out the version of each."""
+"""The rule for names in conditions: a run must be able to find out the version of each."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from kbtools.articles.decoding import parse_affected
 from kbtools.articles.model import Article, Problem
+from kbtools.articles.needs import PROGRAM, parse_needs
 from kbtools.checks.model import Base
 from kbtools.config import Config
 from kbtools.toolchains.declared import DeclarationError, read_declarations
@@ -19,15 +20,18 @@ from kbtools.toolchains.model import MACHINE
 
 
 def kb310_unknown_distribution(base: Base) -> Iterator[Problem]:
-    """A name in `affected` is one by which a toolchain knows a version.
+    """A name in `affected`, `holds` or `needs` is one by which a toolchain knows a version.
 
     Of a misspelt name (`pytorch`, whose distribution is `torch`) no toolchain has a version, so
     that every snippet would be skipped, everywhere. A distribution is known if a toolchain of
     `toolchains.toml` asks for it, if recorded evidence has it, if `[toolchain]` of `kbtools.toml`
     names it, or if it is installed beside kbtools. Where `packages` of `[toolchain]` says which
     distributions count, one of its patterns must match the name.
+
+    A program (`bin:cuobjdump`) is looked for if `programs` of `[toolchain]` names it.
     """
-    names = {name for article in base.articles for name, _ in _conditions(base, article)}
+    yield from _unknown_programs(base)
+    names = {name for article in base.articles for _, name, _ in _conditions(base, article)}
     patterns = base.config.toolchain.packages
     uncounted = {name for name in names if not _counts(name, patterns)}
     try:
@@ -36,29 +40,58 @@ def kb310_unknown_distribution(base: Base) -> Iterator[Problem]:
         return
     for article in base.articles if unknown or uncounted else ():
         page = base.page_of(article)
-        for name, line in _conditions(base, article):
+        for key, name, line in _conditions(base, article):
             if name in uncounted:
-                message = f"`{name}` in `affected`: no pattern in `packages` of [toolchain] matches"
+                message = f"`{name}` in `{key}`: no pattern in `packages` of [toolchain] matches"
                 yield page.problem(line, message, _nearest(name, base) or "add it to `packages`")
             elif name in unknown:
                 step = "write it as pip does, or declare a toolchain that has it in toolchains.toml"
-                message = f"`{name}` in `affected`: no toolchain knows a distribution of this name"
+                message = f"`{name}` in `{key}`: no toolchain knows a distribution of this name"
                 yield page.problem(line, message, _nearest(name, base) or step)
 
 
-def _conditions(base: Base, article: Article) -> Iterator[tuple[str, int]]:
-    """The names of distributions in an article's `affected` and in its fences', with the line."""
+def _unknown_programs(base: Base) -> Iterator[Problem]:
+    """The programs in `needs` that nobody looks for, so that every toolchain would lack them."""
+    programs = base.config.toolchain.programs
+    for article in base.articles:
+        for name, line in _needs(base, article):
+            program = name.removeprefix(PROGRAM)
+            if name.startswith(PROGRAM) and program not in programs:
+                message = f"`{name}` in `needs`: `programs` of [toolchain] does not name it"
+                close = difflib.get_close_matches(program, programs, n=1, cutoff=0.7)
+                step = f"did you mean `{PROGRAM}{close[0]}`?" if close else "add it to `programs`"
+                yield base.page_of(article).problem(line, message, step)
+
+
+def _conditions(base: Base, article: Article) -> Iterator[tuple[str, str, int]]:
+    """Key, name and line of each distribution in an article's conditions and in its fences'."""
+    for key, name, line in _all_conditions(base, article):
+        if name not in MACHINE and not name.startswith(PROGRAM):
+            yield key, name, line
+
+
+def _all_conditions(base: Base, article: Article) -> Iterator[tuple[str, str, int]]:
     page = base.page_of(article)
     for i, alternative in enumerate(article.matter.affected):
         for name in alternative:
-            if name not in MACHINE:
-                yield name, page.line_of(f"affected[{i}].{name}")
+            yield "affected", name, page.line_of(f"affected[{i}].{name}")
+    for name, line in _needs(base, article):
+        yield "needs", name, line
     for snippet in article.snippets:
-        text = snippet.keys.affected
-        for alternative in parse_affected(text) if text else ():
-            for name in alternative:
-                if name not in MACHINE:
-                    yield name, snippet.place.line - 1
+        for key, text in (("affected", snippet.keys.affected), ("holds", snippet.keys.holds)):
+            for alternative in parse_affected(text) if text else ():
+                for name in alternative:
+                    yield key, name, snippet.place.line - 1
+
+
+def _needs(base: Base, article: Article) -> Iterator[tuple[str, int]]:
+    """The names in the article's `needs` and in those of its fences, with the line of each."""
+    page = base.page_of(article)
+    for name in article.matter.needs:
+        yield name, page.line_of(f"needs.{name}")
+    for snippet in article.snippets:
+        for name in parse_needs(snippet.keys.needs) if snippet.keys.needs else ():
+            yield name, snippet.place.line - 1
 
 
 def _counts(name: str, patterns: Iterable[str]) -> bool:

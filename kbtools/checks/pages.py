@@ -31,15 +31,18 @@ from kbtools.articles.model import (
     Keys,
     Problem,
     Retired,
+    Role,
     Signature,
     Upstream,
 )
+from kbtools.articles.needs import parse_needs
 from kbtools.articles.notices import Bound, Dead, Hardware, NoticeMatter, Remedy
 from kbtools.articles.parsing import KEYS, ROLES, Fence, Page
 from kbtools.checks.model import fatal
 from kbtools.config import Config
 from kbtools.toolchains.affected import parse_range
 from kbtools.toolchains.model import MACHINE
+from kbtools.toolchains.needs import check_need
 
 NESTED = {
     "signatures": Signature,
@@ -72,6 +75,7 @@ SHAPES = {
     "follows": "12 hexadecimal digits between double quotes; without them, check says which",
     "components": "a list, as in [driver, compiler]",
     "signatures": 'a list of mappings, as in - literal: "it fails"',
+    "needs": 'a mapping, as in {package: ">=2.4", other: "*"}',
     "affected": 'a list of mappings, as in - {package: ">=2.7,<2.8"}',
     "upstream": "a list of mappings, as in - {report: owner/repo#123}",
     "receipt": "owner/repo#123, owner/repo@tag path/of/file.py:12, or https://…; several: a, b",
@@ -307,6 +311,7 @@ def kb008_fence(page: Page, config: Config) -> Iterator[Problem]:
             message = f"a snippet above has the id `{identifier}`, too"
             yield page.problem(fence.line, message, "give each snippet an id of its own")
         ids.setdefault(identifier, fence.language)
+        yield from _claims(page, fence, keys)
         yield from _values(page, fence.line, keys)
 
 
@@ -334,15 +339,22 @@ def kb009_data_file(page: Page, config: Config) -> Iterator[Problem]:
 
 def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
     """The problems of values that no pattern can describe."""
-    if not (keys.affected or keys.env or keys.tool or keys.sm):
-        return  # most fences: to parse four empty texts was a twentieth of `check`
+    if not (keys.affected or keys.holds or keys.needs or keys.env or keys.tool or keys.sm):
+        return  # most fences: to parse empty texts was a twentieth of `check`
+    for key, claim in (("affected", keys.affected), ("holds", keys.holds)):
+        try:
+            for alternative in parse_affected(claim) if claim else ():
+                for name, text in alternative.items():
+                    if text != ABSENT or name in MACHINE:
+                        parse_range(text)
+        except ValueError as error:
+            yield page.problem(line, f"`{key}`: {error}", f'write it as {key}="NAME>=2.7,<2.8"')
     try:
-        for alternative in parse_affected(keys.affected) if keys.affected else ():
-            for name, text in alternative.items():
-                if text != ABSENT or name in MACHINE:
-                    parse_range(text)
+        for name, text in parse_needs(keys.needs).items() if keys.needs else ():
+            check_need(name, text)
     except ValueError as error:
-        yield page.problem(line, f"`affected`: {error}", 'write it as affected="NAME>=2.7,<2.8"')
+        step = 'write it as needs="NAME>=2.7, OTHER, bin:PROGRAM"'
+        yield page.problem(line, f"`needs`: {error}", step)
     try:
         parse_environment(keys.env or "")
     except ValueError as error:
@@ -355,6 +367,16 @@ def _values(page: Page, line: int, keys: Keys) -> Iterator[Problem]:
         parse_range(keys.sm or "")
     except ValueError as error:
         yield page.problem(line, f"`sm`: {error}", 'write it as sm=">=9.0"')
+
+
+def _claims(page: Page, fence: Fence, keys: Keys) -> Iterator[Problem]:
+    """The problems of a claim that its role does not have."""
+    if keys.holds and fence.role != Role.FACT:
+        step = "make it a fact, or write `affected`"
+        yield page.problem(fence.line, f"`holds` is for facts, and this is a {fence.role}", step)
+    if keys.affected and fence.role == Role.FACT:
+        step = "write `holds`: where it is true; elsewhere it has to fail"
+        yield page.problem(fence.line, "a fact has no `affected`", step)
 
 
 def _words(page: Page, fence: Fence) -> Iterator[Problem]:

@@ -170,7 +170,7 @@ def _with_gpus(toolchain: Toolchain, machine: str) -> Toolchain:
 
 def _depends_on_hardware(snippet: Snippet, machine: str) -> bool:
     """Whether only the machine itself can say that it cannot run a snippet."""
-    names = {name for entry in snippet.affected for name in entry}
+    names = {name for entry in (*snippet.affected, snippet.needs) for name in entry}
     return machine != "cpu" and bool(snippet.keys.sm or names & {"sm", "driver", "gpus", "cuda"})
 
 

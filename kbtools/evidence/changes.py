@@ -16,6 +16,8 @@ from kbtools.evidence.verdicts import VerdictName
 
 KINDS = {
     "stopped-working": "what helped does not help any more",
+    "untrue": "a statement does not hold where the article says that it does",
+    "too-narrow": "a statement holds where the article says that it does not",
     "came-back": "a failure came back",
     "fix-arrived": "a failure is gone where the article says that it is there",
     "now-helps": "advice that did not help now does",
@@ -112,6 +114,8 @@ def _kind(observation: Observation) -> str:
         return "came-back"
     if verdict is VerdictName.NOT_REPRODUCED:
         return "fix-arrived" if observation.snippet.role is Role.REPRO else "now-helps"
+    if verdict in (VerdictName.UNTRUE, VerdictName.TOO_NARROW):
+        return str(verdict)
     return "stopped-working" if verdict is VerdictName.BROKEN else "fails-otherwise"
 
 

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
 
 import msgspec
 
 from kbtools.articles import links
 from kbtools.articles.model import Article
+from kbtools.articles.needs import in_words
 from kbtools.config import Config
 from kbtools.evidence.state import Observation, state_from, where
 
@@ -68,9 +70,11 @@ def _facts(article: Article, observations: Sequence[Observation]) -> dict[str, s
         " and ".join(f"{name} {versions}" for name, versions in alternative.items())
         for alternative in matter.affected
     ]
+    needs = _line(", ".join(starmap(in_words, matter.needs.items())))
     return {
         "State": f"{state.word}; {state.green} claims seen to hold, {state.red} contradicted, "
         f"{state.not_run} snippets not run since they were edited",
+        **({"Needs, to be run": needs} if needs else {}),
         "Affected": _line(" or ".join(ranges)) or "every toolchain",
         "Components": ", ".join(matter.components),
         "Stage": matter.stage,

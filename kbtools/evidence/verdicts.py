@@ -13,6 +13,7 @@ from kbtools.articles.signatures import recognises
 from kbtools.outcome import Outcome
 from kbtools.toolchains.affected import MissingVersion, UndecidedVersion, is_affected, range_holds
 from kbtools.toolchains.model import MACHINE, Toolchain
+from kbtools.toolchains.needs import unmet_need
 
 Colour = Literal["green", "red", "grey"]
 
@@ -23,22 +24,33 @@ class VerdictName(StrEnum):
     REPRODUCED = "reproduced"
     RESOLVED = "resolved"
     HOLDS = "holds"
+    HOLDS_NOT = "holds-not"
     NO_HELP = "no-help"
     NOT_REPRODUCED = "not-reproduced"
     OTHER_FAILURE = "other-failure"
     REGRESSED = "regressed"
     BROKEN = "broken"
+    UNTRUE = "untrue"
+    TOO_NARROW = "too-narrow"
     SKIPPED = "skipped"
     UNKNOWN = "unknown"
     INCONCLUSIVE = "inconclusive"
 
 
-GREEN = (VerdictName.REPRODUCED, VerdictName.RESOLVED, VerdictName.HOLDS, VerdictName.NO_HELP)
+GREEN = (
+    VerdictName.REPRODUCED,
+    VerdictName.RESOLVED,
+    VerdictName.HOLDS,
+    VerdictName.HOLDS_NOT,
+    VerdictName.NO_HELP,
+)
 RED = (
     VerdictName.NOT_REPRODUCED,
     VerdictName.OTHER_FAILURE,
     VerdictName.REGRESSED,
     VerdictName.BROKEN,
+    VerdictName.UNTRUE,
+    VerdictName.TOO_NARROW,
 )
 
 
@@ -79,17 +91,21 @@ def expect(snippet: Snippet, toolchain: Toolchain, name: str | None = None) -> E
     if isinstance(affected, MissingVersion):
         lacks = "not known here" if affected.name in MACHINE else "not installed"
         return Expectation("skip", f"{affected.name} is {lacks}")
-    if snippet.role not in (Role.REPRO, Role.DEADEND):
+    if snippet.role not in (Role.REPRO, Role.DEADEND, Role.FACT):
         return Expectation("passes", f"a {snippet.role} passes everywhere")
     if isinstance(affected, UndecidedVersion):
         return Expectation("unknown", affected.reason)
+    if snippet.role is Role.FACT:
+        place = "here" if affected else "not here"
+        reason = f"said to hold on {claim(snippet)}, {place}"
+        return Expectation("passes" if affected else "fails", reason)
     if affected:
         return Expectation("fails", f"this toolchain is affected: {claim(snippet)}")
     return Expectation("passes", f"this toolchain is not affected: {claim(snippet)}")
 
 
 def claim(snippet: Snippet) -> str:
-    """The snippet's `affected`, in words."""
+    """The snippet's `affected`, or a fact's `holds`, in words."""
     ranges = [" and ".join(f"{n} {s}" for n, s in entry.items()) for entry in snippet.affected]
     return " or ".join(text or "every toolchain" for text in ranges)
 
@@ -99,6 +115,8 @@ def _lacking(snippet: Snippet, toolchain: Toolchain, name: str | None) -> str:
     keys = snippet.keys
     if keys.toolchain and keys.toolchain != name:
         return f"only on the toolchain {keys.toolchain}"
+    if unmet := unmet_need(snippet.needs, toolchain):
+        return unmet
     if snippet.gpus > len(toolchain.gpus):
         available = f"{len(toolchain.gpus)} here" if toolchain.gpus else "none here"
         return f"needs {snippet.gpus} GPU{'s' * (snippet.gpus > 1)}, {available}"
@@ -138,6 +156,8 @@ def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Ou
         return verdict
     if outcome.status == "lost":
         return Verdict(VerdictName.INCONCLUSIVE, outcome.message)
+    if snippet.role is Role.FACT:
+        return _judge_fact(article, snippet, expected, outcome)
     may_fail = snippet.role in (Role.REPRO, Role.DEADEND)
     documented = may_fail and fails_as_documented(article, snippet, outcome)
     passed = outcome.status == "passed"
@@ -155,11 +175,26 @@ def judge(article: Article, snippet: Snippet, expected: Expectation, outcome: Ou
     return Verdict(VerdictName.OTHER_FAILURE if may_fail else VerdictName.BROKEN, outcome.ended)
 
 
+def _judge_fact(
+    article: Article, snippet: Snippet, expected: Expectation, outcome: Outcome
+) -> Verdict:
+    """The verdict on a run of a fact, which passes where it holds and fails where it does not."""
+    if outcome.status == "passed":
+        if expected.what == "passes":
+            return Verdict(VerdictName.HOLDS, "ran to its end")
+        return Verdict(VerdictName.TOO_NARROW, f"{expected.reason}; yet it passes")
+    if not fails_as_documented(article, snippet, outcome):
+        return Verdict(VerdictName.OTHER_FAILURE, f"failed, but not as claimed: {outcome.ended}")
+    if expected.what == "fails":
+        return Verdict(VerdictName.HOLDS_NOT, f"{expected.reason}: {outcome.ended}")
+    return Verdict(VerdictName.UNTRUE, f"{expected.reason}; yet it fails: {outcome.ended}")
+
+
 def fails_as_documented(article: Article, snippet: Snippet, outcome: Outcome) -> bool:
     """Whether an outcome is the failure that the snippet's `fails` describes."""
     if outcome.status in ("passed", "stopped", "lost"):
         return False
-    kind = snippet.keys.fails
+    kind = kind_of_failure(snippet)
     if kind == "signature":
         return any(recognises(s, outcome.output) for s in article.matter.signatures)
     if kind == "timeout":
@@ -171,6 +206,12 @@ def fails_as_documented(article: Article, snippet: Snippet, outcome: Outcome) ->
     return kind in outcome.exceptions
 
 
+def kind_of_failure(snippet: Snippet) -> str:
+    """What counts as its documented failure: its `fails`; by default a fact is an assertion."""
+    kind = snippet.keys.fails
+    return "AssertionError" if kind == "signature" and snippet.role is Role.FACT else kind
+
+
 def evident(article: Article, snippet: Snippet, outcome: Outcome) -> str:
     """The line of the output that a signature recognises, or how the run ended.
 
@@ -179,7 +220,7 @@ def evident(article: Article, snippet: Snippet, outcome: Outcome) -> str:
         snippet: Its `fails` says what counts as the documented failure.
         outcome: The run, with its output.
     """
-    if snippet.keys.fails == "signature":
+    if kind_of_failure(snippet) == "signature":
         for signature in article.matter.signatures:
             if recognises(signature, outcome.output):
                 lines = outcome.output.splitlines()
@@ -189,7 +230,7 @@ def evident(article: Article, snippet: Snippet, outcome: Outcome) -> str:
 
 def documented_failure(article: Article, snippet: Snippet) -> str:
     """What a failure must show to count, in words."""
-    kind = snippet.keys.fails
+    kind = kind_of_failure(snippet)
     if kind != "signature":
         return kind
     return " or ".join(f"`{s.regex or s.literal}`" for s in article.matter.signatures)

@@ -26,6 +26,8 @@ MEANING = {
     VerdictName.OTHER_FAILURE: "This fails, but not as its article says.",
     VerdictName.REGRESSED: "An article says that this does not fail here, and it fails.",
     VerdictName.BROKEN: "What an article says that helps or is sound does not run to its end.",
+    VerdictName.UNTRUE: "A statement of an article is said to hold here, and it does not.",
+    VerdictName.TOO_NARROW: "A statement of an article is said not to hold here, and it does.",
 }
 
 

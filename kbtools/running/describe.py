@@ -1,6 +1,7 @@
 """Prints what the interpreter that runs it holds, as one JSON object. Standard library only.
 
-Its argument is the table `[toolchain.ptxas]` of `kbtools.toml`, as JSON.
+Its arguments are the table `[toolchain.ptxas]` of `kbtools.toml`, as JSON, and names of programs:
+those of them that are on the PATH are listed, too.
 
 Run by the toolchain's own Python (3.9 or newer); imports none of the packages it lists.
 """
@@ -115,6 +116,7 @@ def main() -> None:
             "driver": driver,
             "gpus": cards,
             "ptxas": ptxas(json.loads(sys.argv[1]) if sys.argv[1:] else {}),
+            "programs": [name for name in sys.argv[2:] if shutil.which(name)],
         },
         sys.stdout,
     )

@@ -55,6 +55,9 @@ class Toolchain(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     driver: str | None = None
     gpus: tuple[Gpu, ...] = ()
     ptxas: Ptxas | None = None
+    programs: tuple[str, ...] | None = None
+    """Those of `[toolchain] programs` that are on its PATH; None where nobody looked, as in a row
+    of evidence: what was run there had what it needs."""
 
     @property
     def sm(self) -> str | None:
@@ -120,7 +123,8 @@ def describe(python: str, form: ToolchainForm, environment: dict[str, str]) -> T
 
     Args:
         python: path of the interpreter.
-        form: which distributions count, no pattern means all, and whose ptxas is used.
+        form: which distributions count, no pattern means all, whose ptxas is used, and which
+            programs are looked for on the PATH.
         environment: variables that the interpreter is started with.
 
     Raises:
@@ -128,7 +132,7 @@ def describe(python: str, form: ToolchainForm, environment: dict[str, str]) -> T
     """
     try:
         process = subprocess.run(
-            [python, "-I", str(DESCRIBE), json.dumps(form.ptxas)],
+            [python, "-I", str(DESCRIBE), json.dumps(form.ptxas), *form.programs],
             capture_output=True,
             text=True,
             timeout=120,

@@ -283,7 +283,7 @@ class Verifier:
             schema=SCHEMA,
             snippet=task.snippet.id,
             code=task.snippet.digest,
-            toolchain=task.toolchain,
+            toolchain=msgspec.structs.replace(task.toolchain, programs=None),
             outcome=outcome,
             when=datetime.datetime.now(datetime.UTC).replace(microsecond=0),
             kbtools=__version__,

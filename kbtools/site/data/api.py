@@ -91,7 +91,10 @@ class Snippet(msgspec.Struct, frozen=True):
     language: str
     requires: str
     affected: Affected
-    """Where it is said to fail: any of these, each of which is all of its keys."""
+    """Where it is said to fail: any of these, each of which is all of its keys. For a fact, where
+    it is said to hold."""
+    needs: dict[str, str]
+    """What must be there to run it: name of a distribution or `bin:program` → range. No claim."""
     code: str
     """SHA-256 of all that a run of it depends on."""
     download: str
@@ -275,6 +278,7 @@ def document(model: SiteModel, view: ArticleView, names: dict[int, str] | None =
                 language=snippet.language,
                 requires=snippet.keys.requires,
                 affected=snippet.affected,
+                needs=snippet.needs,
                 code=snippet.digest,
                 download=download_path(snippet),
                 runs=tuple(

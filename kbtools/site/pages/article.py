@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 from kbtools.articles import links, replies
 from kbtools.articles.links import slug
 from kbtools.articles.model import Snippet
+from kbtools.articles.needs import ANY, PROGRAM, parse_needs
 from kbtools.articles.parsing import Fence, Heading, Page
 from kbtools.articles.replies import command_for_strangers
 from kbtools.articles.translations import is_outdated
@@ -121,6 +122,7 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         word=view.state.word,
         remedy=first_card(view.original.page, view.article.snippets),
         claim=claim(frame, view),
+        needs=needs_to_run(frame, view),
         strip=marks_of_versions,
         tried=tried.sentence(frame, view, cells) if measured > FEW else "",
         own=bool(view.observations) and not measured,
@@ -196,9 +198,33 @@ def needs(frame: Frame, snippet: Snippet) -> str:
         needed.append(frame.words("article.needs-gpus", n=kind[5:]))
     elif kind != "cpu":
         needed.append(frame.words(f"article.needs-{kind}"))
+    if snippet.keys.needs:
+        needed += [need(frame, *item) for item in parse_needs(snippet.keys.needs).items()]
     if snippet.keys.net:
         needed.append(frame.words("article.needs-net"))
     return ", ".join(needed)
+
+
+def need(frame: Frame, name: str, text: str) -> str:
+    """What must be there, in words: a program, a distribution, or one with its range.
+
+    Args:
+        frame: The page that it is for.
+        name: As `needs` has it.
+        text: Its range, or `*`.
+    """
+    if name.startswith(PROGRAM):
+        return frame.words("article.needs-program", name=name.removeprefix(PROGRAM))
+    return frame.words("article.needs-version", name=name, range="" if text == ANY else text)
+
+
+def needs_to_run(frame: Frame, view: ArticleView) -> str:
+    """What must be there to run the article's snippets, as a sentence; empty if nothing must."""
+    needs = view.article.matter.needs
+    if not needs:
+        return ""
+    listed = frame.words("site.comma").join(need(frame, *item).rstrip() for item in needs.items())
+    return frame.words("article.needs-to-run", what=listed)
 
 
 def evidence(frame: Frame, view: ArticleView) -> str:

@@ -23,7 +23,7 @@ KINDS = {
     OTHER: "other",
 }
 SIGNS = (CONTRADICTED, FAILS, WORKS, OTHER)
-FAILED = (VerdictName.REPRODUCED, VerdictName.NO_HELP)
+FAILED = (VerdictName.REPRODUCED, VerdictName.NO_HELP, VerdictName.HOLDS_NOT)
 
 
 class Mark(msgspec.Struct, frozen=True):

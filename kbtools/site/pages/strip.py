@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from packaging.version import InvalidVersion, Version
 
 from kbtools.articles.model import ABSENT
+from kbtools.articles.needs import PROGRAM
 from kbtools.evidence.board import BLANK, CONTRADICTED, FAILS, REPORTED, WORKS, Cell
 from kbtools.site.model import ArticleView
 from kbtools.site.pages.frame import Frame
@@ -17,15 +18,19 @@ RANK = (CONTRADICTED, FAILS, WORKS, REPORTED, BLANK)
 
 
 def names_of(view: ArticleView) -> list[str]:
-    """What the article's claim is about: the names in its `affected`."""
-    alternatives = view.article.matter.affected
+    """What the article's claim is about: the names in its `affected`.
+
+    Where no version decides, they are what its snippets need: its claim is about all versions.
+    """
+    matter = view.article.matter
     named = (
         name
-        for alternative in alternatives
+        for alternative in matter.affected
         for name, text in alternative.items()
         if text != ABSENT  # what has to be missing has no version to be shown
     )
-    return list(dict.fromkeys(named))
+    needed = (name for name in matter.needs if not name.startswith(PROGRAM))
+    return list(dict.fromkeys(named if matter.affected else needed))
 
 
 def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
@@ -67,7 +72,7 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
         for text, toolchain, cell in parts:
             mark = of_cell(frame, view, cell, toolchain)
             marks.append(Mark(mark.sign, mark.kind, mark.words, mark.url, text))
-    if names:
+    if view.article.matter.affected:
         return marks
     return [mark for mark in marks if mark.sign]  # without a claim, blank cells say nothing
 

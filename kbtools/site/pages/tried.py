@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from packaging.version import InvalidVersion, Version
 
+from kbtools.articles.needs import PROGRAM
 from kbtools.evidence.board import CONTRADICTED, FAILS, WORKS, Cell
 from kbtools.site.model import ArticleView
 from kbtools.site.pages.frame import Frame
@@ -45,8 +46,8 @@ def names_for(frame: Frame, view: ArticleView) -> list[str]:
     Those that the article claims something about come first.
     """
     claimed = (name for alternative in view.article.matter.affected for name in alternative)
-    names = dict.fromkeys((*claimed, *frame.model.headline))
-    return [name for name in names if name not in MACHINE]
+    names = dict.fromkeys((*claimed, *view.article.matter.needs, *frame.model.headline))
+    return [name for name in names if name not in MACHINE and not name.startswith(PROGRAM)]
 
 
 def versions_of(toolchains: Sequence[Toolchain], names: Sequence[str]) -> dict[str, list[str]]:
