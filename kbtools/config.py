@@ -54,6 +54,8 @@ class ArticleForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     severities: Words = ("blocks", "crash", "wrong-result", "hang", "slow")
     components: tuple[str, ...] = ()
     """Known components; empty: any."""
+    claim_sections: tuple[str, ...] = ()
+    """Sections whose claims need receipts; empty: all but the first of `sections`."""
 
 
 class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

@@ -14,6 +14,7 @@ import msgspec
 from kbtools.articles.model import Article, Problem, Role, Snippet
 from kbtools.articles.notices import Notice
 from kbtools.articles.parsing import Page
+from kbtools.articles.sentences import Sentence, sentences
 from kbtools.cache import FileState
 from kbtools.config import Config
 from kbtools.evidence import store
@@ -70,6 +71,16 @@ class Base(msgspec.Struct, frozen=True, dict=True):
         """What may have snippets and evidence: the articles, and the notices that have snippets."""
         notices = (notice.article for notice in self.notices)
         return (*self.articles, *(article for article in notices if article.snippets))
+
+    def sentences_of(self, page: Page) -> tuple[Sentence, ...]:
+        """The sentences of a page, which several rules ask for and which are read once."""
+        if page.path not in self._sentences:
+            self._sentences[page.path] = tuple(sentences(page))
+        return self._sentences[page.path]
+
+    @cached_property
+    def _sentences(self) -> dict[str, tuple[Sentence, ...]]:
+        return {}
 
     def page_of(self, article: Article) -> Page:
         """The page that an article was decoded from."""

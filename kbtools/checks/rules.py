@@ -14,6 +14,7 @@ from kbtools.checks import (
     names,
     notices,
     pages,
+    receipts,
     recorded,
     signatures,
     together,
@@ -23,7 +24,13 @@ from kbtools.checks.model import rules_of
 PAGE_RULES = rules_of(pages)
 ARTICLE_RULES = (*rules_of(articles), *rules_of(exemptions))
 SIGNATURE_RULES = rules_of(signatures)
-BASE_RULES = (*rules_of(together), *rules_of(mentions), *rules_of(names), *rules_of(recorded))
+BASE_RULES = (
+    *rules_of(together),
+    *rules_of(mentions),
+    *rules_of(names),
+    *rules_of(receipts),
+    *rules_of(recorded),
+)
 NOTICE_RULES = rules_of(notices)
 SHARED_RULES = tuple(rule for rule in ARTICLE_RULES if rule.code in ("KB103", "KB104", "KB106"))
 """Those about an article that a notice must keep, too."""

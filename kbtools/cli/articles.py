@@ -31,9 +31,11 @@ def check(
 
     The exit code is 1 if there is a problem.
     """
+    from kbtools.articles.claims import claims
     from kbtools.articles.placeholders import placeholders
     from kbtools.articles.translations import outdated_translations
     from kbtools.checks.base import check_base, load_base
+    from kbtools.reports import claims as of_claims
     from kbtools.reports import github as on_github
     from kbtools.reports import sarif, text
     from kbtools.reports.places import in_checkout
@@ -59,6 +61,15 @@ def check(
     unwritten = [p for p in placeholders(base.pages) if is_selected(p.place)]
     for placeholder in unwritten:
         click.echo(text.placeholder(placeholder), err=to_stderr)
+    originals = [base.page_of(article) for article in base.articles]
+    bare = of_claims.bare_of(
+        claim
+        for page in originals
+        if is_selected(page.place(1))
+        for claim in claims(page, base.config, base.sentences_of(page))
+    )
+    for line in of_claims.notices(bare):
+        click.echo(line, err=to_stderr)
     files = len(selected) or len(base.pages)
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"
@@ -71,6 +82,7 @@ def check(
         reporting.emit((on_github.asks_for_the_network(s, prefix) for s in networked), to_stderr)
         reporting.emit((on_github.behind(t, prefix) for t in outdated), to_stderr)
         reporting.emit((on_github.placeholder(p, prefix) for p in unwritten), to_stderr)
+        reporting.emit((on_github.bare_claim(c, prefix) for c in bare), to_stderr)
     if sarif_file:
         log = sarif.of_problems(problems, in_checkout(base.config))
         reporting.write_report(sarif_file, log)

@@ -35,6 +35,7 @@ SECTIONS = {
         "init": "kbtools.cli.articles.init",
         "new": "kbtools.cli.articles.new",
         "check": "kbtools.cli.articles.check",
+        "claims": "kbtools.cli.claims.claims",
         "rules": "kbtools.cli.articles.rules",
         "schema": "kbtools.cli.articles.schema",
     },

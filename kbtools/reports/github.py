@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from kbtools.articles import links
+from kbtools.articles.claims import Claim
 from kbtools.articles.model import Problem, Snippet
 from kbtools.articles.placeholders import Placeholder
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.config import Config
 from kbtools.evidence.verdicts import GREEN, RED
+from kbtools.reports import claims
 from kbtools.reports.not_run import not_concluded
 from kbtools.reports.places import failing_line
 from kbtools.verification.model import Result, ToolchainRun
@@ -63,6 +65,17 @@ def placeholder(placeholder: Placeholder, prefix: str = "") -> str:
     """A warning at a line that is still to be written."""
     place, message = placeholder.place, f"still to be written: {placeholder.text}"
     return command("warning", prefix + place.path, place.line, message, message)
+
+
+def bare_claim(claim: Claim, prefix: str = "") -> str:
+    """A notice at a claim that has no receipt."""
+    return command(
+        "notice",
+        prefix + claim.place.path,
+        claim.place.line,
+        "a claim without a receipt",
+        claims.notice(claim),
+    )
 
 
 def command(level: str, path: str, line: int, title: str, message: str) -> str:

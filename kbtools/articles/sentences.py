@@ -1,0 +1,201 @@
+"""Page → sentences: each with its section, its line and the receipts in it. A row is a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from kbtools.articles.decoding import decode_fence_keys, snippet_id
+from kbtools.articles.parsing import ROLES, Page
+from kbtools.articles.receipts import Kind, Receipt, kind_of, understand_receipts
+
+CODE, RECEIPT = "\ufffc", "\ufffb"
+"""Stand for each character of a code span, and of a receipt, where words are looked for."""
+ABBREVIATIONS = r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp|No|Nos|Fig|Sec|Dr|Mr|Ms|St)|\b[A-Z])\."
+ENDS = re.compile(
+    rf"[.!?][\"'”’)\]*_]*(?:[ \n]*{RECEIPT}+)*(?=[ \n]+[^a-z\s{RECEIPT}]|\s*$)"
+    rf"|[。！？][”’」』）)*]*(?:[ \n]*{RECEIPT}+)*"
+)
+"""Matches the end of a sentence, with the receipts that follow its full stop."""
+ABBREVIATED = re.compile(rf"{ABBREVIATIONS}$")
+THREAD = re.compile(
+    r"(?<![\w./#@-])[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(?:#[1-9]\d*|@[0-9a-f]{7,40})(?![\w/])"
+)
+"""A thread that a sentence names in its words, without brackets."""
+
+_markdown = MarkdownIt("commonmark").enable("table")
+understand_receipts(_markdown)
+
+
+class Sentence(msgspec.Struct, frozen=True):
+    """A sentence of an article's prose, or a row of a table."""
+
+    section: int
+    """Which section of level two it is in, from 0; -1 above the first."""
+    line: int
+    """Of the file, where it begins."""
+    text: str
+    """As it reads, without its receipts; code has its backticks."""
+    words: str
+    """The same with `CODE` in place of each character of code, for the eyes of a rule."""
+    receipts: tuple[Receipt, ...]
+    is_row: bool = False
+    """Whether it is a row of a table."""
+
+
+class _Line(msgspec.Struct):
+    """A block of text while it is read: three texts of the same length, and its receipts."""
+
+    start: int
+    """Line of the file where it begins."""
+    shown: str = ""
+    words: str = ""
+    breaks: list[int] = []
+    """Where a line of the file ends in it."""
+    receipts: list[tuple[int, Receipt]] = []
+    """Each with its place in the text."""
+
+    def add(self, text: str, words: str | None = None) -> None:
+        self.shown += text
+        self.words += text if words is None else words
+
+    @property
+    def line(self) -> int:
+        """Of the file, at the end of what was read."""
+        return self.start + len(self.breaks)
+
+    def add_receipt(self, kind: Kind, text: str, *, bracketed: bool = True) -> None:
+        self.receipts.append((len(self.shown), Receipt(kind, text, self.line, bracketed)))
+
+
+def sentences(page: Page) -> Iterator[Sentence]:
+    """The sentences of a page's prose, in order; none of its headings and of its code.
+
+    A sentence that ends in a colon right above a snippet has that snippet as a receipt: it says
+    what is shown there.
+    """
+    text = "\n".join(page.lines[page.opening :])
+    tokens = _markdown.parse(text + "\n")
+    snippets = snippet_ids(page)
+    section, row = -1, None
+    for i, token in enumerate(tokens):
+        if token.type == "heading_open" and token.tag == "h2" and token.level == 0:
+            section += 1
+        elif token.type == "tr_open" and tokens[i - 1].type != "thead_open":
+            row = _Line((token.map or [0])[0] + page.opening + 1)
+        elif token.type == "tr_close" and row is not None:
+            yield from _whole(row, section)
+            row = None
+        elif token.type == "inline" and token.map and tokens[i - 1].type == "paragraph_open":
+            block = _read(token.children or (), _Line(token.map[0] + page.opening + 1))
+            below = next((t.map[0] for t in tokens[i + 1 :] if t.nesting >= 0 and t.map), -1)
+            yield from _split(block, section, snippets.get(below + page.opening + 1, ""))
+        elif token.type == "inline" and row is not None:
+            row.add(" | " if row.shown else "")
+            _read(token.children or (), row)
+
+
+def snippet_ids(page: Page) -> dict[int, str]:
+    """Line of a snippet's fence → its id, also on a page in which there are problems."""
+    counts: Counter[str] = Counter()
+    return {
+        fence.line: snippet_id(fence, decode_fence_keys(fence)[0], counts)
+        for fence in page.fences
+        if fence.runs and fence.role in ROLES
+    }
+
+
+def _read(tokens: Sequence[Token], block: _Line) -> _Line:
+    """The block with the text of these tokens added."""
+    link = ""
+    for token in tokens:
+        if token.type == "text":
+            for mention in THREAD.finditer(token.content) if not link else ():
+                receipt = Receipt(Kind.THREAD, mention[0], block.line, bracketed=False)
+                block.receipts.append((len(block.shown) + mention.end(), receipt))
+            block.add(token.content)
+        elif token.type == "code_inline":
+            code = f"`{token.content}`"
+            block.add(code, CODE * len(code))
+        elif token.type in ("softbreak", "hardbreak"):
+            block.breaks.append(len(block.shown))
+            block.add(" ")
+        elif token.type == "receipt":
+            kind = kind_of(token.content)
+            if kind is not None:
+                block.add_receipt(kind, token.content)
+            block.add(RECEIPT)
+        elif token.type == "link_open":
+            link = str(token.attrs.get("href", ""))
+        elif token.type == "link_close":
+            if link.startswith("https://"):
+                block.add_receipt(Kind.PAGE, link, bracketed=False)
+            link = ""
+    return block
+
+
+def _whole(block: _Line, section: int) -> Iterator[Sentence]:
+    """A block as a single sentence."""
+    yield from _sentence(block, 0, len(block.shown), section, is_row=True)
+
+
+def _split(block: _Line, section: int, snippet: str) -> Iterator[Sentence]:
+    """A block as sentences; `snippet` is the one right below it, if any."""
+    begin = 0
+    for match in ENDS.finditer(block.words):
+        if match[0].startswith(".") and ABBREVIATED.search(block.words[: match.start() + 1]):
+            continue
+        yield from _sentence(block, begin, match.end(), section)
+        begin = match.end()
+    rest = block.words[begin:].rstrip(f" *_{RECEIPT}")
+    names = (snippet,) if snippet and rest.endswith((":", "：")) else ()
+    yield from _sentence(block, begin, len(block.shown), section, snippets=names)
+
+
+def _sentence(
+    block: _Line,
+    begin: int,
+    end: int,
+    section: int,
+    *,
+    snippets: tuple[str, ...] = (),
+    is_row: bool = False,
+) -> Iterator[Sentence]:
+    """The part of a block between two places, unless it holds no word.
+
+    Args:
+        block: The text.
+        begin: Where the part begins.
+        end: Where it ends.
+        section: Of the page.
+        snippets: Ids of snippets that it speaks of.
+        is_row: Whether it is a row of a table.
+    """
+    text = block.shown[begin:end]
+    begin += len(text) - len(text.lstrip())
+    line = block.start + sum(place <= begin for place in block.breaks if place < begin)
+    receipts = [
+        receipt
+        for place, receipt in block.receipts
+        if begin <= place < end or (place == end and end == len(block.shown))
+    ]
+    receipts += [Receipt(Kind.SNIPPET, name, line, bracketed=False) for name in snippets]
+    if receipts or any(character.isalnum() for character in text):
+        yield Sentence(
+            section=section,
+            line=line,
+            text=_tidy(block.shown[begin:end]),
+            words=_tidy(block.words[begin:end]),
+            receipts=tuple(dict.fromkeys(receipts)),
+            is_row=is_row,
+        )
+
+
+def _tidy(text: str) -> str:
+    """A text without marks of receipts, and without the blanks that they leave."""
+    return re.sub(rf"\s*{RECEIPT}+", "", text).strip()
