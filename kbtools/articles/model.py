@@ -98,6 +98,20 @@ class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
         return str(getattr(self, self.kind)) if self.kind else ""
 
 
+RECEIPT = r"^([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(#[1-9]\d*|@\S+ \S+)|https://\S+)$"
+"""Matches a thread, a source at a tag, or a page: `owner/repo#12`, `owner/repo@v1.2 a/file.py`."""
+
+
+class ReportedBound(msgspec.Struct, frozen=True):
+    """An end of a range in `affected` that no run here measured, and who reports it."""
+
+    bound: Text
+    """A name and a clause, as in `torch<2.8`."""
+    basis: Literal["reported"]
+    receipt: Annotated[str, Meta(pattern=RECEIPT)]
+    """Where it is reported."""
+
+
 class Retired(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why an article is no longer true. Its page, id and signatures stay for ever."""
 
@@ -126,6 +140,8 @@ class FrontMatter(msgspec.Struct, frozen=True, omit_defaults=True):
     needs: dict[str, str] = {}
     """What must be there to run a snippet: distribution or `bin:program` → range, `*` for any."""
     affected: tuple[dict[str, str], ...] = ()
+    bounds: tuple[ReportedBound, ...] = ()
+    """The bounds of `affected`, or of a fence's, that are reported and not measured."""
     upstream: tuple[Upstream, ...] = ()
     confusable: tuple[str, ...] = ()
     retired: Retired | None = None
