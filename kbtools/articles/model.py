@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from kbtools.articles.reported import ReportedBound
+
 
 class Place(msgspec.Struct, frozen=True, order=True):
     """A line of a file. `path` is relative to the knowledge base, `line` counts from 1."""
@@ -96,20 +98,6 @@ class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
     def reference(self) -> str:
         """`owner/repo#123` or `owner/repo@1a2b3c4`."""
         return str(getattr(self, self.kind)) if self.kind else ""
-
-
-RECEIPT = r"^([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(#[1-9]\d*|@\S+ \S+)|https://\S+)$"
-"""Matches a thread, a source at a tag, or a page: `owner/repo#12`, `owner/repo@v1.2 a/file.py`."""
-
-
-class ReportedBound(msgspec.Struct, frozen=True):
-    """An end of a range in `affected` that no run here measured, and who reports it."""
-
-    bound: Text
-    """A name and a clause, as in `torch<2.8`."""
-    basis: Literal["reported"]
-    receipt: Annotated[str, Meta(pattern=RECEIPT)]
-    """Where it is reported."""
 
 
 class Retired(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -22,17 +22,7 @@ from kbtools.articles.model import (
     Text,
     Upstream,
 )
-
-_REPOSITORY = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
-_THREAD = rf"{_REPOSITORY}#[1-9]\d*"
-_SOURCE = rf"{_REPOSITORY}@[\w.+-]+( [\w./+-]+(:[1-9]\d*)?)?"
-_PAGE = r"https://[^\s,]+"
-_RECEIPT = rf"({_THREAD}|{_SOURCE}|{_PAGE})"
-RECEIPT = re.compile(_RECEIPT)
-"""One receipt: `owner/repo#12`, `owner/repo@tag path:line`, or an address of documentation."""
-
-Receipts = Annotated[str, Meta(pattern=rf"^{_RECEIPT}(, {_RECEIPT})*$")]
-"""What stands behind a statement: one receipt, or several joined by a comma."""
+from kbtools.articles.reported import RECEIPT, Receipts, ReportedBound
 
 
 def receipts_of(text: str) -> tuple[str, ...]:
@@ -60,15 +50,6 @@ def receipt_url(receipt: str) -> str:
         return f"https://github.com/{repository}/{kind}/{tag}"
     file, _, line = path.partition(":")
     return f"https://github.com/{repository}/blob/{tag}/{file}" + (f"#L{line}" if line else "")
-
-
-class Bound(msgspec.Struct, frozen=True):
-    """An end of a range in `affected`, and what reports it."""
-
-    bound: Text
-    """As in `triton<3.6`: a name and one clause of its range."""
-    receipt: Receipts
-    basis: Literal["reported"] = "reported"
 
 
 class Remedy(msgspec.Struct, frozen=True):
@@ -106,7 +87,7 @@ class NoticeMatter(msgspec.Struct, frozen=True, omit_defaults=True, rename="keba
     stage: str
     severity: str
     affected: Annotated[tuple[dict[str, str], ...], Meta(min_length=1)]
-    bounds: Annotated[tuple[Bound, ...], Meta(min_length=1)]
+    bounds: Annotated[tuple[ReportedBound, ...], Meta(min_length=1)]
     remedies: Annotated[tuple[Remedy, ...], Meta(min_length=1)]
     threads: Annotated[tuple[Reference, ...], Meta(min_length=1)]
     basis: Literal["reported"]
@@ -172,6 +153,7 @@ def as_front_matter(matter: NoticeMatter) -> FrontMatter:
         severity=matter.severity,
         signatures=matter.signatures,
         affected=matter.affected,
+        bounds=matter.bounds,
         upstream=tuple(Upstream(related=thread) for thread in matter.threads),
         confusable=matter.confusable,
         retired=matter.retired,

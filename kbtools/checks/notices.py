@@ -10,8 +10,9 @@ from packaging.utils import canonicalize_name
 
 from kbtools.articles.decoding import parse_affected
 from kbtools.articles.model import ABSENT, Problem
-from kbtools.articles.notices import RECEIPT, Notice
+from kbtools.articles.notices import Notice
 from kbtools.articles.parsing import Page
+from kbtools.articles.reported import RECEIPT
 from kbtools.config import Config
 from kbtools.toolchains.affected import parse_range
 from kbtools.toolchains.model import MACHINE

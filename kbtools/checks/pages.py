@@ -36,8 +36,9 @@ from kbtools.articles.model import (
     Upstream,
 )
 from kbtools.articles.needs import parse_needs
-from kbtools.articles.notices import Bound, Dead, Hardware, NoticeMatter, Remedy
+from kbtools.articles.notices import Dead, Hardware, NoticeMatter, Remedy
 from kbtools.articles.parsing import KEYS, ROLES, Fence, Page
+from kbtools.articles.reported import ReportedBound
 from kbtools.checks.model import fatal
 from kbtools.config import Config
 from kbtools.toolchains.affected import parse_range
@@ -52,7 +53,7 @@ NESTED = {
 }
 NESTED_IN_NOTICE = {
     "signatures": Signature,
-    "bounds": Bound,
+    "bounds": ReportedBound,
     "remedies": Remedy,
     "not": Dead,
     "hardware": Hardware,

@@ -48,6 +48,7 @@ SECTIONS = {
     "Read the evidence": {
         "list": "kbtools.cli.articles.list_",
         "matrix": "kbtools.cli.articles.matrix_",
+        "bounds": "kbtools.cli.bounds.bounds",
         "evidence": "kbtools.cli.evidence.evidence",
     },
     "Publish the site": {

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from kbtools.articles.decoding import parse_affected
-from kbtools.articles.model import ABSENT, Affected, Article, ReportedBound, Role
+from kbtools.articles.model import ABSENT, Article
+from kbtools.articles.reported import ReportedBound
 from kbtools.evidence.rows import Row
-from kbtools.evidence.state import Observation, judge_rows
-from kbtools.toolchains.affected import is_affected, range_holds
-from kbtools.toolchains.model import Toolchain
+from kbtools.evidence.state import judge_rows
+from kbtools.evidence.trials import TWO_SIDED, ZERO, Claim, Trial, as_version, claims_of, trials
+from kbtools.toolchains.affected import range_holds
 
-TWO_SIDED = (Role.REPRO, Role.DEADEND)
-"""Roles that go one way where a claim holds, and the other way elsewhere."""
 Standing = Literal["measured", "reported", "open"]
-
-
-class Trial(msgspec.Struct, frozen=True):
-    """A version on which a claim was tried, with all its other conditions met."""
-
-    version: str
-    """Without its local part; `absent` where the distribution was not installed."""
-    inside: bool
-    """Whether it lies in the claimed range. What was claimed of it was seen."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -70,44 +61,33 @@ class Bound(msgspec.Struct, frozen=True):
         """Which run would measure it, in words; empty where runs did."""
         if self.steps:
             return ""
-        sides = {
-            _answer(self.clause, trial.version) for trial in self.tried if trial.version != ABSENT
-        }
-        if self.clause == ABSENT:
-            sides = {trial.version == ABSENT for trial in self.tried}
+        sides = {holds for _, holds in _sides(self.clause, self.tried)}
+        inside, outside = _sides_in_words(self.name, self.clause)
         parts = []
         if True not in sides:
-            parts.append(f"a run with {self.text} that goes as claimed")
+            parts.append(f"a run that fails {inside}")
         if False not in sides:
-            parts.append(f"a run outside of {self.text} that goes the other way")
+            parts.append(f"a run that passes {outside}")
         return " and ".join(parts)
 
 
-class Claim(msgspec.Struct, frozen=True):
-    """A range of toolchains that an article, or a fence of it, claims something of."""
-
-    article: Article
-    snippet: str
-    """Id of the snippet whose fence has it; empty for the article's own."""
-    affected: Affected
-    observations: tuple[Observation, ...]
-    """The runs that went as claimed, of snippets that go the other way elsewhere."""
+IN_WORDS = {
+    "<": ("below {}", "from {} on"),
+    ">=": ("from {} on", "below {}"),
+    "<=": ("up to {}", "above {}"),
+    ">": ("above {}", "up to {}"),
+}
+"""Operator of a clause → where it holds, and where it does not."""
 
 
-def claims_of(article: Article, observations: Iterable[Observation]) -> Iterator[Claim]:
-    """The article's own claim, and those of its fences, each with the runs that bear on it."""
-    as_claimed = [
-        observation
-        for observation in observations
-        if observation.snippet.role in TWO_SIDED and observation.verdict.colour == "green"
-    ]
-    if article.matter.affected:
-        common = tuple(o for o in as_claimed if o.snippet.keys.affected is None)
-        yield Claim(article, "", article.matter.affected, common)
-    for snippet in article.snippets:
-        if snippet.role in TWO_SIDED and snippet.keys.affected is not None:
-            own = tuple(o for o in as_claimed if o.snippet.id == snippet.id)
-            yield Claim(article, snippet.id, snippet.affected, own)
+def _sides_in_words(name: str, clause: str) -> tuple[str, str]:
+    if clause == ABSENT:
+        return f"without {name}", f"with {name}"
+    [part] = SpecifierSet(clause)
+    if part.operator in IN_WORDS:
+        inside, outside = IN_WORDS[part.operator]
+        return inside.format(f"{name} {part.version}"), outside.format(f"{name} {part.version}")
+    return f"on {name}{clause}", f"on a {name} that is not {clause}"
 
 
 def bounds_of(
@@ -133,8 +113,9 @@ def bounds_of(
 
 
 def has_bounds(article: Article) -> bool:
-    """Whether it or one of its fences claims a range."""
-    return bool(article.matter.affected) or any(s.keys.affected for s in article.snippets)
+    """Whether it, or a fence of it that can fail, claims a range."""
+    fences = (snippet for snippet in article.snippets if snippet.role in TWO_SIDED)
+    return bool(article.matter.affected) or any(fence.keys.affected for fence in fences)
 
 
 def key_of(entry: ReportedBound) -> tuple[str, str]:
@@ -151,8 +132,9 @@ def clauses(text: str) -> tuple[str, ...]:
     """The clauses of a range, as in `>=2.2` and `<3.0`, in the order of their versions."""
     if text == ABSENT:
         return (ABSENT,)
-    specifiers = sorted(SpecifierSet(text), key=lambda clause: (_bound(clause.version), str(clause)))
-    return tuple(map(str, specifiers))
+    return tuple(
+        map(str, sorted(SpecifierSet(text), key=lambda part: (_bound(part.version), str(part))))
+    )
 
 
 def releases_of(rows: Iterable[Row]) -> dict[str, tuple[str, ...]]:
@@ -160,7 +142,7 @@ def releases_of(rows: Iterable[Row]) -> dict[str, tuple[str, ...]]:
     known: dict[str, set[Version]] = {}
     for packages in {row.toolchain.identity: row.toolchain.packages for row in rows}.values():
         for name, text in packages.items():
-            version = _version(text)
+            version = as_version(text)
             if version and not version.is_prerelease:
                 known.setdefault(name, set()).add(Version(version.public))
     return {name: tuple(map(str, sorted(versions))) for name, versions in known.items()}
@@ -186,34 +168,6 @@ def _bounds_of_range(
         yield Bound(*place, standing, steps, tried, receipt)
 
 
-def trials(claim: Claim, i: int, name: str) -> tuple[Trial, ...]:
-    """The versions of a distribution on which a claim was tried, from old to new.
-
-    Those where the alternative's other conditions hold: else the run says nothing of this one. A
-    version outside of the range on which another alternative holds says nothing of it, either.
-
-    Args:
-        claim: The claim.
-        i: Which of its alternatives.
-        name: Of the distribution, or of a part of the machine.
-    """
-    text = claim.affected[i][name]
-    others = ({n: t for n, t in claim.affected[i].items() if n != name},)
-    sides: dict[str, bool] = {}
-    for observation in claim.observations:
-        toolchain = observation.row.toolchain
-        version = _tried(toolchain, name)
-        if version is None and text != ABSENT:
-            continue
-        if is_affected(others, toolchain) is not True:
-            continue
-        inside = is_affected(({name: text},), toolchain)
-        if inside is True or (inside is False and is_affected(claim.affected, toolchain) is False):
-            sides[version or ABSENT] = inside
-    order = sorted(sides, key=lambda version: (version != ABSENT, _bound(version)))
-    return tuple(Trial(version, sides[version]) for version in order)
-
-
 def _steps(clause: str, tried: Sequence[Trial], known: Sequence[str]) -> tuple[Step, ...]:
     """Where what happens changes at a clause, between versions that were tried.
 
@@ -222,47 +176,60 @@ def _steps(clause: str, tried: Sequence[Trial], known: Sequence[str]) -> tuple[S
         tried: The versions of its distribution, from old to new.
         known: The releases of the distribution that are known.
     """
-    sides = []
-    for trial in tried:
-        side = trial.version == ABSENT if clause == ABSENT else _answer(clause, trial.version)
-        # a version that another clause of the range leaves out says nothing of this one
-        if side is not None and (trial.inside or side is False):
-            sides.append((trial.version, side))
     return tuple(
-        Step(below, above, _between(below, above, known))
-        for (below, side), (above, other) in zip(sides, sides[1:], strict=False)
+        Step(below, above, _between(below, above, tried, known))
+        for (below, side), (above, other) in pairwise(_sides(clause, tried))
         if side != other
     )
 
 
-def _between(below: str, above: str, known: Sequence[str]) -> tuple[str, ...]:
-    lower, upper = _version(below), _version(above)
+def _sides(clause: str, tried: Sequence[Trial]) -> list[tuple[str, bool]]:
+    """The versions tried that bear on a clause, and whether it holds on each.
+
+    A version that another clause of the range leaves out says nothing of this one.
+    """
+    sides = []
+    for trial in tried:
+        holds = trial.version == ABSENT if clause == ABSENT else _answer(clause, trial.version)
+        if holds is not None and (trial.inside or holds is False):
+            sides.append((trial.version, holds))
+    return sides
+
+
+def _between(
+    below: str, above: str, tried: Sequence[Trial], known: Sequence[str]
+) -> tuple[str, ...]:
+    """The releases between two versions that are known and were not tried."""
+    lower, upper = as_version(below), as_version(above)
     if lower is None or upper is None:
         return ()
-    return tuple(release for release in known if lower < Version(release) < upper)
+    done = {trial.version for trial in tried}
+    between = (text for text in known if lower < Version(text) < upper)
+    return tuple(text for text in between if text not in done)
 
 
 def _answer(clause: str, version: str) -> bool | None:
-    release = _version(version)
+    release = as_version(version)
     return range_holds(clause, release) if release else None
 
 
-def _tried(toolchain: Toolchain, name: str) -> str | None:
-    text = toolchain.version(name)
-    version = _version(text) if text else None
-    if version is None:
-        return None
-    # the build of a commit is no release, and its local part is all that says so
-    return str(version) if (version.local or "").startswith("git") else version.public
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
-
-
 def _bound(text: str) -> Version:
-    """What a clause or a trial is sorted by."""
-    return _version(text.removesuffix(".*")) or Version("0")
+    """What a clause is sorted by."""
+    return as_version(text.removesuffix(".*")) or ZERO
+
+
+def bounds_of_base(
+    articles: Sequence[Article], rows: Mapping[str, tuple[Row, ...]]
+) -> tuple[Bound, ...]:
+    """Every bound of a knowledge base.
+
+    Args:
+        articles: Its articles.
+        rows: Id of an article → all rows of its evidence.
+    """
+    releases = releases_of(row for of_article in rows.values() for row in of_article)
+    return tuple(
+        bound
+        for article in articles
+        for bound in bounds_of(article, rows.get(article.id, ()), releases)
+    )
