@@ -260,8 +260,35 @@ def decode(text: str, root: Path) -> Config:
     try:
         config = msgspec.toml.decode(text, type=Config)
     except msgspec.MsgspecError as error:
-        raise ConfigError(f"{root / FILE}: {error}") from error
+        place, message = explained(text, str(error))
+        raise ConfigError(f"{root / FILE}{place}: {message}") from error
     return msgspec.structs.replace(config, root=root)
+
+
+def explained(text: str, message: str) -> tuple[str, str]:
+    """Where in a `kbtools.toml` an error of its decoder lies, as in `:12`, and the error.
+
+    Args:
+        text: Of the file.
+        message: Of the decoder, as in ``Expected `int`, got `str` - at `$.run.processes```.
+    """
+    what, _, path = message.partition(" - at `$.")
+    unknown = re.search(r"unknown field `([^`]*)`", what)
+    keys = path.rstrip("`").split(".") if path else []
+    keys += [unknown[1]] if unknown else []
+    if not keys:
+        return "", message
+    if unknown:
+        what = f"unknown key `{'.'.join(keys)}`; docs/configuration.md explains every key"
+    table, key = ".".join(keys[:-1]), re.escape(keys[-1])
+    current = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[+([^\]]+)\]", line):
+            current = header[1].strip()
+        at_header = current == ".".join(keys) and header
+        if at_header or (current == table and re.match(rf"\s*[\"']?{key}[\"']?\s*=", line)):
+            return f":{number}", what if unknown else f"`{'.'.join(keys)}`: {what}"
+    return "", message
 
 
 def find(start: Path) -> Config:

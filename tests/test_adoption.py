@@ -62,15 +62,24 @@ def test_placeholders(base: Base) -> None:
     base.kbtools("new", "OSError: something else")
     file = next((base.root / "kb").iterdir())
     lines = file.read_text("utf-8").splitlines()
-    unwritten = [n for n, line in enumerate(lines, 1) if line.endswith((".", '."'))]
-    assert len(unwritten) == 5
+    ends = (".", '."', "components: [component]", "signatures:")
+    unwritten = [n for n, line in enumerate(lines, 1) if line.endswith(ends)]
+    assert len(unwritten) == 7
     code, text = check(base.root)
     assert code == 0 and "no problems" in text
     named = [line.split(":")[1] for line in text.splitlines() if "still to be written" in line]
     assert list(map(int, named)) == unwritten
     file.write_text(file.read_text("utf-8").replace("To be written.", "A cause."), "utf-8")
-    assert check(base.root)[1].count("still to be written") == 3
+    assert check(base.root)[1].count("still to be written") == 5
     assert "::warning file=kb/" in base.kbtools("check", "--github").out
+
+
+def test_a_skeleton_is_not_recorded(base: Base) -> None:
+    """Evidence of the failure that the skeleton makes would stay when the article is written."""
+    base.kbtools("new", "OSError: something else")
+    done = base.kbtools("verify", "--record")
+    assert "not recorded: its article still has the skeleton's signature" in done.out + done.err
+    assert not list((base.root / "evidence").glob("*.jsonl"))
 
 
 def test_hollow_green(base: Base) -> None:

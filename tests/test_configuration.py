@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from kbtools.config import Config, StoreSettings
+from kbtools.config import FILE, Config, ConfigError, StoreSettings, decode
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "configuration.md"
 
@@ -33,3 +34,20 @@ def test_every_key_is_explained() -> None:
     }
     assert rows == tables
     assert "share" in tables["run"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[toolchain]\nheadlin = []", ":6: unknown key `toolchain.headlin`"),
+        ("[run]\ntimeout = 1\nshare = 'x'", ":7: `run.share`: Expected `int`, got `str`"),
+        ("[unknown]\nshare = 1", ":5: unknown key `unknown`"),
+        ("[run]\ntimeout = ", ": "),
+    ],
+)
+def test_an_error_names_its_line(tmp_path: Path, text: str, expected: str) -> None:
+    """The line of a key that is unknown or of the wrong type stands in front of the message."""
+    head = '[knowledge-base]\nname = "a"\nprefix = "A"\n\n'
+    with pytest.raises(ConfigError) as error:
+        decode(head + text, tmp_path)
+    assert str(error.value).startswith(f"{tmp_path / FILE}{expected}")

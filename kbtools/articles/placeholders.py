@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -13,6 +13,9 @@ SUMMARY = "Say the fix in one sentence."
 FIX = "Say the one thing to do first."
 SYMPTOM = "What a person sees, word for word."
 SECTION = "To be written."
+COMPONENT = "component"
+SIGNATURE = "ZeroDivisionError: division by zero in {id}"
+"""Of the failure that the skeleton's own repro makes."""
 
 
 class Placeholder(msgspec.Struct, frozen=True):
@@ -27,6 +30,23 @@ def placeholders(pages: Iterable[Page]) -> Iterator[Placeholder]:
     for page in pages:
         if page.matter.get("summary") == SUMMARY:
             yield Placeholder(page.place(page.line_of("summary")), SUMMARY)
+        if page.matter.get("components") == [COMPONENT]:
+            yield Placeholder(page.place(page.line_of("components")), f"components: [{COMPONENT}]")
+        if signature := skeleton_signature(page.matter):
+            yield Placeholder(page.place(page.line_of("signatures")), signature)
         for number, line in enumerate(page.lines[page.opening :], page.opening + 1):
             if line in (FIX, SYMPTOM, SECTION):
                 yield Placeholder(page.place(number), line)
+
+
+def skeleton_signature(matter: Mapping[str, object]) -> str:
+    """The signature that the skeleton brought, if front matter still has it.
+
+    Args:
+        matter: Values of the front matter, as YAML has them.
+    """
+    text = SIGNATURE.format(id=matter.get("id"))
+    signatures = matter.get("signatures")
+    entries = signatures if isinstance(signatures, (list, tuple)) else []
+    literals = [entry.get("literal") for entry in entries if isinstance(entry, dict)]
+    return text if text in literals else ""

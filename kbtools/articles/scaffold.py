@@ -85,11 +85,12 @@ def skeleton(config: Config, identifier: str, title: str) -> str:
         "article.md",
         body="\n".join([*sections, *rest]).strip(),
         id=identifier,
-        component=form.components[0] if form.components else "component",
+        component=form.components[0] if form.components else placeholders.COMPONENT,
         stage=form.stages[0],
         severity=form.severities[0],
         summary=placeholders.SUMMARY,
         title=escape_quoted(title),
+        signature=placeholders.SIGNATURE.format(id=identifier),
     )
 
 

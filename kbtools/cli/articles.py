@@ -139,15 +139,18 @@ def new(ctx: click.Context, title: str, anyway: bool) -> None:
 
 @click.command(short_help="Start a knowledge base.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--name", prompt="Name of the knowledge base", help="The name that readers see.")
+@click.option("--name", help="The name that readers see. [default: asks]")
 @click.option(
     "--prefix",
-    prompt="Prefix of its ids",
-    default="KB",
-    help="What ids begin with: one to ten capital letters.",
+    help="What ids begin with: one to ten capital letters. [default: asks]",
 )
-def init(folder: Path, name: str, prefix: str) -> None:
+def init(folder: Path, name: str | None, prefix: str | None) -> None:
     """Start a knowledge base in FOLDER: its settings and a first article that can be verified."""
+    if not (name and prefix):
+        if not sys.stdin.isatty():
+            raise click.UsageError("no terminal to ask on; give --name and --prefix")
+        name = name or click.prompt("Name of the knowledge base")
+        prefix = prefix or click.prompt("Prefix of its ids", default="KB")
     from kbtools.articles.scaffold import ScaffoldError, new_base
 
     try:

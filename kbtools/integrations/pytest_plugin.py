@@ -112,6 +112,23 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.import_plugin("kbtools.integrations.pytest_diagnose")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Refuses a `--toolchain` that is not here once, and not at every article.
+
+    Raises:
+        pytest.UsageError: it is not declared, not built, or cannot be run.
+    """
+    root = knowledge_base_around(session.config.invocation_params.dir)
+    if root is None or not session.config.getoption("toolchain"):
+        return
+    from kbtools import config
+
+    try:
+        session.config.stash[VERIFIERS].toolchains(config.find(root))
+    except config.KbtoolsError as error:
+        raise pytest.UsageError(f"--toolchain: {error}") from error
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Ends what still runs."""
     verifiers = config.stash.get(VERIFIERS, None)

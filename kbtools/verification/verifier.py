@@ -17,6 +17,7 @@ import msgspec
 from kbtools import __version__
 from kbtools.articles import data_files
 from kbtools.articles.model import SUFFIX, Snippet
+from kbtools.articles.placeholders import skeleton_signature
 from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.expected import ExpectedTime, expected_times
@@ -293,8 +294,12 @@ class Verifier:
     def written(self, result: Result, row: Row) -> Result:
         """Writes a row down, remembered and (if asked) as evidence; says so if it could not."""
         folders = [self.config.memory] if not result.remembered else []
-        folders += [self.config.evidence] if self.options.record else []
         troubles = []
+        matter = msgspec.to_builtins(result.task.article.matter)
+        if self.options.record and skeleton_signature(matter):
+            troubles.append("not recorded: its article still has the skeleton's signature")
+        elif self.options.record:
+            folders.append(self.config.evidence)
         for folder in folders:
             try:
                 store.record(folder, result.task.article.id, row, self.config)
