@@ -1,0 +1,206 @@
+"""How other releases and other systems say what an article is about, and who else says the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kbtools.matching import Diagnosis, Matcher, load
+
+ROOT = Path(__file__).parent.parent
+ENGINE = 'File "/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py", line 7, in step\n'
+"""A frame of a program whose kernels its user cannot change."""
+
+
+@pytest.fixture(scope="module")
+def matcher() -> Matcher:
+    """The matcher of this knowledge base."""
+    return Matcher(load(ROOT))
+
+
+def first(diagnosis: Diagnosis) -> str:
+    """The best article, or nothing."""
+    return diagnosis.matches[0].id if diagnosis.matches else ""
+
+
+@pytest.mark.parametrize(
+    ("text", "article"),
+    [
+        (
+            'File "/venv/torch/_inductor/codecache.py", line 3, in f\n    x\n'
+            + "  more\n" * 20
+            + "NameError: name 's7' is not defined",
+            "KB0001",
+        ),
+        (
+            "AssertionError: Loop carried variable acc changed type, was int32 but is now fp32",
+            "KB0013",
+        ),
+        (
+            "AssertionError: initial value for `x` is of type int32, but the then block redefines"
+            " it as fp32",
+            "KB0013",
+        ),
+        (
+            "ERROR 01-02 10:00:00 engine.py:387] 0 active drivers ([]). There should only be one.",
+            "KB0017",
+        ),
+        ("cudaCheckError() failed : invalid device function", "KB0022"),
+        ("RuntimeError: CUDA error: invalid device function", "KB0022"),
+        (
+            "ptxas x.ptx, line 9; error : Instruction 'tensormap.replace' not supported on"
+            " .target 'sm_90'",
+            "KB0024",
+        ),
+        (
+            'error: no suitable user-defined conversion from "__half" to "Vec" exists',
+            "KB0029",
+        ),
+        ('error: identifier "__hmul2" is undefined', "KB0029"),
+        (
+            "x.o: multiple definition of `__cudaRegisterLinkedBinary_61_tmpxft_0a'; y.o: first"
+            " defined here",
+            "KB0030",
+        ),
+        (
+            "ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress",
+            "KB0034",
+        ),
+        (
+            '  File "/venv/torch/distributed/rendezvous.py", line 2, in f\n    TCPStore()\n'
+            "RuntimeError: Address already in use",
+            "KB0037",
+        ),
+        ("RuntimeError: cublas runtime error : library not initialized at x.cpp:216", "KB0038"),
+        (
+            "RuntimeError: cuda runtime error (77) : an illegal memory access was encountered at"
+            " /x/THCTensor.cu:5",
+            "KB0039",
+        ),
+        (
+            "RuntimeError: cuda runtime error (59) : device-side assert triggered at x.cu:5",
+            "KB0040",
+        ),
+        ("THCudaCheck FAIL file=x.cpp line=39 error=59 : device-side assert triggered", "KB0040"),
+        (
+            "NLLLoss2d.cu:103: nll_loss2d_forward_kernel: block: [0,0,0] Assertion `t >= 0 && t <"
+            " n_classes` failed.",
+            "KB0040",
+        ),
+        (
+            "RuntimeError: Expected object of device type cuda but got device type cpu for"
+            " argument #1 'self' in call to _th_and",
+            "KB0043",
+        ),
+        ("RuntimeError: Expected object of backend CPU but got backend CUDA", "KB0043"),
+        (
+            "RuntimeError: Input type (torch.cuda.FloatTensor) and weight type (torch.FloatTensor)"
+            " should be the same",
+            "KB0043",
+        ),
+        (
+            "RuntimeError: Input type (torch.FloatTensor) and bias type (torch.DoubleTensor) should"
+            " be the same",
+            "KB0044",
+        ),
+        ("RuntimeError: Input type (float) and bias type (c10::Half) should be the same", "KB0044"),
+        (
+            "RuntimeError: mixed dtype (CPU): expect parameter to have scalar type of Float",
+            "KB0044",
+        ),
+        (
+            "RuntimeError: Expected object of scalar type Float but got scalar type Double",
+            "KB0044",
+        ),
+        (
+            "RuntimeError: A view was created in no_grad mode and is being modified inplace with"
+            " grad mode enabled.",
+            "KB0048",
+        ),
+        ("symbol not found in flat namespace '__ZN3c105ErrorC1E'", "KB0053"),
+        ("bash: nvcc: command not found", "KB0054"),
+        ("/bin/sh: 1: nvcc: not found", "KB0054"),
+        ("tcc: error: include file 'Python.h' not found", "KB0058"),
+        (
+            '  File "/venv/torch/serialization.py", line 9, in load\n    f()\n'
+            "_pickle.UnpicklingError: invalid load key, '\\x0a'.",
+            "KB0069",
+        ),
+        ("UserWarning: Memory efficient kernel not used because: (Triggered internally", "KB0072"),
+        (
+            "AttributeError: partially initialized module 'torchvision' has no attribute"
+            " 'extension' (most likely due to a circular import)",
+            "KB0075",
+        ),
+        (
+            "host_config.h(160): fatal error C1189: #error:  -- unsupported Microsoft Visual Studio"
+            " version! Only the versions between 2017 and 2022 (inclusive) are supported!",
+            "KB0076",
+        ),
+        ("collect2: fatal error: ld terminated with signal 9 [Killed]", "KB0086"),
+        (
+            "FileExistsError: [WinError 183] Cannot create a file when that file already exists:"
+            " 'C:\\\\Users\\\\x\\\\Temp\\\\torchinductor_x\\\\ab\\\\c.py'",
+            "KB0090",
+        ),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/torchinductor_x/a/x.tmp'"
+            " -> '/tmp/torchinductor_x/a/x.py'",
+            "KB0090",
+        ),
+        (
+            "ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory",
+            "KB0091",
+        ),
+        ("    PyTorch 2.9.0+cu128 with CUDA 1208 (you have 2.10.0+cu128)", "KB0092"),
+        ("RuntimeError: CuDNN error: CUDNN_STATUS_SUCCESS", "KB0093"),
+        ("RuntimeError: CUDA SETUP: Setup Failed!", "KB0097"),
+    ],
+)
+def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
+    """Releases of years ago, Windows, macOS, other compilers."""
+    assert first(matcher.diagnose(text)) == article
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ENGINE}RuntimeError: CUDA error: an illegal memory access was encountered\nCUDA kernel"
+        " errors might be asynchronously reported at some other API call",
+        f"{ENGINE}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",
+        f"{ENGINE}RuntimeError: CUDA error: operation not permitted when stream is capturing",
+        "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0\n"
+        "RuntimeError: CUDA error: device-side assert triggered",
+        "x.so: undefined symbol: _Z10fwd_kernelRKN2at6TensorE",
+        "W dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror:"
+        " libcudart.so.11.0: cannot open shared object file: No such file or directory",
+        "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
+        "RuntimeError: HIP error: device kernel image is invalid",
+        "g++ -lcuda\n/usr/bin/ld: cannot find -lcuda\nmake: *** [Makefile:9: x] Error 1",
+    ],
+)
+def test_the_same_text_of_another_cause(matcher: Matcher, text: str) -> None:
+    """A log that shows another cause of the text is not answered."""
+    assert first(matcher.diagnose(text)) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",
+        "RuntimeError: CUDA error: invalid argument",
+        "RuntimeError: Triton Error [CUDA]: invalid argument",
+        "RuntimeError: CUDA error: device-side assert triggered",
+        "CUDA error: device kernel image is invalid",
+        "CUDA driver version is insufficient for CUDA runtime version",
+        "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(h)`",
+        "RuntimeError: cuDNN error: CUDNN_STATUS_INTERNAL_ERROR",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+        "RuntimeError: PassManager::run failed",
+    ],
+)
+def test_a_text_of_many_causes_is_not_sure(matcher: Matcher, text: str) -> None:
+    """What many causes print is not sure by its text."""
+    assert not any(match.confident for match in matcher.diagnose(text).matches)
