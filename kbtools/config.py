@@ -95,6 +95,8 @@ class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     """How much of a snippet's output is kept: a quarter from its start, the rest from its end."""
     share: int = 4
     """Snippets with `requires=gpu` that may share one GPU."""
+    compile_needs: dict[str, str] = {}
+    """What `requires=compile` needs: distribution → range, as `needs` of an article."""
     preload: dict[str, str] = {}
     """Module that a zygote imports once → regular expression that finds the snippets that use it.
 

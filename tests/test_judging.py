@@ -249,12 +249,6 @@ def test_needs(keys: dict[str, str], language: str, on_cpu: str, on_gpu: str) ->
         )
 
 
-def test_needs_triton_to_compile() -> None:
-    """What compiles a kernel needs Triton, whatever else is there."""
-    expected = expect(snippet(requires="compile"), Toolchain("3.11.7", {"torch": "2.13.0"}))
-    assert expected == Expectation("skip", "needs triton, not installed")
-
-
 def test_named_toolchain() -> None:
     """A snippet for one toolchain is run where that is the name, not elsewhere."""
     assert expect(snippet(toolchain="old"), CPU, "old").what == "fails"

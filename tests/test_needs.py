@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -141,3 +142,18 @@ def test_diagnosis(base: Base, tmp_path: Path) -> None:
     done = base.kbtools("diagnose", "--json", str(log))
     [match] = json.loads(done.out)["matches"]
     assert match["affected"] == "affected"
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ("[run.compile-needs]\nnowhere = '*'", "needs nowhere, not here"),
+        ("[run.compile-needs]\nclick = '*'", "ran to its end"),
+        ("", "ran to its end"),
+    ],
+)
+def test_what_compiling_needs(new_base: Callable[..., Base], table: str, reason: str) -> None:
+    """`[run.compile-needs]` adds to the needs of what compiles; without it nothing is needed."""
+    base = new_base(table)
+    base.article(FAILS, fence("python control id=c1 requires=compile", "pass"))
+    assert base.verify().result("KB0001/c1")["reason"] == reason

@@ -262,7 +262,6 @@ def texts(file: Path) -> Iterator[str]:
 
 KNOWS_A_PACKAGE = {
     "repro.py": "the helper that snippets about these packages import",
-    "evidence/verdicts.py": "`requires=compile`, a word of the article format, means Triton",
 }
 """May name a package of `[toolchain] headline`, and why."""
 

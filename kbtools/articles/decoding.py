@@ -30,6 +30,8 @@ from kbtools.articles.needs import joined, parse_needs
 from kbtools.articles.notices import Notice, NoticeMatter, NoticeTranslation, as_front_matter
 from kbtools.articles.parsing import ROLES, Fence, Page
 
+NO_NEEDS: Mapping[str, str] = types.MappingProxyType({})
+
 
 @cache
 def field_types(form: type[msgspec.Struct]) -> dict[str, typing.Any]:
@@ -165,8 +167,12 @@ def parse_environment(text: str) -> dict[str, str]:
     return variables
 
 
-def decode_article(page: Page) -> Article:
+def decode_article(page: Page, compile_needs: Mapping[str, str] = NO_NEEDS) -> Article:
     """The article of a page in which no rule of `kbtools.checks.pages` finds a problem.
+
+    Args:
+        page: The original.
+        compile_needs: What `requires=compile` needs.
 
     Raises:
         ValueError, TypeError: the page has a problem.
@@ -177,19 +183,25 @@ def decode_article(page: Page) -> Article:
         matter=matter,
         path=page.path,
         language=page.language,
-        snippets=decode_snippets(page, matter.id, matter.affected or ALWAYS, matter.needs),
+        snippets=decode_snippets(
+            page, matter.id, matter.affected or ALWAYS, matter.needs, compile_needs
+        ),
         body=page.body,
     )
 
 
-def decode_notice(page: Page) -> Notice:
+def decode_notice(page: Page, compile_needs: Mapping[str, str] = NO_NEEDS) -> Notice:
     """The notice of a page in which no rule of `kbtools.checks.pages` finds a problem.
+
+    Args:
+        page: The original.
+        compile_needs: What `requires=compile` needs.
 
     Raises:
         ValueError: the page has a problem.
     """
     matter = msgspec.convert(page.matter, NoticeMatter)
-    snippets = decode_snippets(page, matter.id, matter.affected)
+    snippets = decode_snippets(page, matter.id, matter.affected, compile_needs=compile_needs)
     article = Article(as_front_matter(matter), page.path, page.language, snippets, page.body)
     return Notice(matter, article)
 
@@ -198,7 +210,8 @@ def decode_snippets(
     page: Page,
     article_id: str,
     affected: Affected = ALWAYS,
-    needs: Mapping[str, str] = types.MappingProxyType({}),
+    needs: Mapping[str, str] = NO_NEEDS,
+    compile_needs: Mapping[str, str] = NO_NEEDS,
 ) -> tuple[Snippet, ...]:
     """The snippets of a page, in order, each joined with those it continues.
 
@@ -207,6 +220,7 @@ def decode_snippets(
         article_id: That of the original.
         affected: The article's: it counts for every snippet whose fence has none of its own.
         needs: The article's: those of a fence add to it.
+        compile_needs: What `requires=compile` needs.
     """
     snippets: dict[str, Snippet] = {}
     counts: Counter[str] = Counter()
@@ -226,7 +240,9 @@ def decode_snippets(
             affected=_affected(Role(fence.role), keys, affected),
             env=parse_environment(keys.env) if keys.env else {},
             needs=joined(
-                before.needs if before else needs, parse_needs(keys.needs) if keys.needs else {}
+                before.needs if before else needs,
+                parse_needs(keys.needs) if keys.needs else {},
+                compile_needs if keys.requires == "compile" else {},
             ),
             before=(*before.before, before) if before else (),
             own_files={name: page.data_files[name] for name in data_files.words_of(keys.files)}

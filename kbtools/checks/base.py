@@ -32,8 +32,9 @@ def load_base(config: Config, paths: Iterable[Path] | None = None) -> Base:
     problems = [p for page in pages for rule in PAGE_RULES for p in rule.problems(page, config)]
     broken = {problem.place.path for problem in problems}
     originals = [page for page in pages if page.path not in broken and not page.translates]
-    articles = [decode_article(page) for page in originals if not page.is_notice]
-    notices = [decode_notice(page) for page in originals if page.is_notice]
+    needs = config.run.compile_needs
+    articles = [decode_article(page, needs) for page in originals if not page.is_notice]
+    notices = [decode_notice(page, needs) for page in originals if page.is_notice]
     return Base(
         config,
         pages,

@@ -122,8 +122,6 @@ def _lacking(snippet: Snippet, toolchain: Toolchain, name: str | None) -> str:
         return f"needs {snippet.gpus} GPU{'s' * (snippet.gpus > 1)}, {available}"
     if (snippet.language == "cuda" or keys.requires == "nvcc") and not toolchain.cuda:
         return "needs nvcc, none on the PATH"
-    if keys.requires == "compile" and "triton" not in toolchain.packages:
-        return "needs triton, not installed"
     if snippet.language == "cuda" and keys.requires == "cpu" and not toolchain.gpus:
         return "runs a CUDA program, no GPU here"
     if keys.sm:

@@ -196,6 +196,9 @@ def needs(frame: Frame, snippet: Snippet) -> str:
         needed.append(frame.words("article.needs-gpu-alone"))
     elif kind.startswith("gpus:"):
         needed.append(frame.words("article.needs-gpus", n=kind[5:]))
+    elif kind == "compile":
+        compiler = frame.model.config.run.compile_needs.items()
+        needed += [*(need(frame, *item) for item in compiler), frame.words("article.needs-no-gpu")]
     elif kind != "cpu":
         needed.append(frame.words(f"article.needs-{kind}"))
     if snippet.keys.needs:
