@@ -24,6 +24,7 @@ def explain(ctx: click.Context, article: str, fix: bool) -> None:
     With --fix, standard output has only a command, the lines in which the fix differs from what
     fails, or a program. The exit code is 3 if no snippet of the article is a fix.
     """
+    from kbtools.articles.notice_text import notice_markdown
     from kbtools.articles.parsing import ArticleError
     from kbtools.articles.remedy import remedy
     from kbtools.checks.base import load_base
@@ -34,14 +35,23 @@ def explain(ctx: click.Context, article: str, fix: bool) -> None:
     path = selected_path(base, article)
     refuse_broken([problem for problem in base.problems if problem.place.path == path])
     identifier = next(page.matter.get("id") for page in base.pages if page.path == path)
-    original = next((a for a in base.articles if a.id == identifier), None)
+    notice = next((n for n in base.notices if n.id == identifier), None)
+    if notice and not fix:
+        show(notice_markdown(notice, base.config))
+        return
+    original = notice.article if notice else None
+    original = original or next((a for a in base.articles if a.id == identifier), None)
     if original is None:  # `path` is a translation
         raise ArticleError(f"{path}: its original cannot be read; see: kbtools check")
     if fix:
         short = remedy(base.page_of(original), original.snippets)
         show_fix(original, short)
         sys.exit(0 if short.section else 3)
-    text = article_markdown(original, observations(original, base.config), base.config)
+    show(article_markdown(original, observations(original, base.config), base.config))
+
+
+def show(text: str) -> None:
+    """Prints a document: on a terminal with its headings and lists set, else as Markdown."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown

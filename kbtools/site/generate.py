@@ -8,11 +8,12 @@ from pathlib import Path
 
 from kbtools.site import theming
 from kbtools.site.data import structured
-from kbtools.site.model import ArticleView, SiteModel, cells_of
+from kbtools.site.model import ArticleView, NoticeView, SiteModel, cells_of
 from kbtools.site.pages import board, docs, downloads, lists, maintainers
 from kbtools.site.pages.article import article_page
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.logs import logs_page
+from kbtools.site.pages.notice import notice_page
 
 
 def write(files: dict[str, bytes], folder: Path) -> list[Path]:
@@ -60,6 +61,8 @@ def tree(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     yield from shared_pages(model)
     for view in model.views:
         yield from article_pages(model, view)
+    for notice in model.notices:
+        yield from notice_pages(model, notice)
 
 
 def article_pages(model: SiteModel, view: ArticleView) -> Iterator[tuple[str, bytes]]:
@@ -71,6 +74,18 @@ def article_pages(model: SiteModel, view: ArticleView) -> Iterator[tuple[str, by
         frame, head = Frame(model, language, f"{view.id}/"), structured.head(model, view, language)
         yield article_page(frame, view, cells, head)
         yield logs_page(Frame(model, language, f"{view.id}/logs/"), view)
+
+
+def notice_pages(model: SiteModel, notice: NoticeView) -> Iterator[tuple[str, bytes]]:
+    """The files of one notice: its page, and what its snippets have if there are any."""
+    view = notice.view
+    for snippet in view.article.snippets:
+        yield downloads.download(model, snippet)
+    for language in model.languages:
+        frame, head = Frame(model, language, f"{view.id}/"), structured.head(model, view, language)
+        yield notice_page(frame, notice, head)
+        if view.article.snippets:
+            yield logs_page(Frame(model, language, f"{view.id}/logs/"), view)
 
 
 def shared_pages(model: SiteModel) -> Iterator[tuple[str, bytes]]:

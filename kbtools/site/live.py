@@ -133,7 +133,7 @@ class Live:
             views.update((view.id, view) for view in self._views_of(name))
         ordered = tuple(view for _, view in sorted(views.items()))
         # the board is outdated until `_lists` makes it again: no article's own page shows it
-        self._model = SiteModel(self._config, ordered, self._model.board)
+        self._model = SiteModel(self._config, ordered, self._model.board, self._model.notices)
         pages = dict(self._pages)
         for name in filter(None, ids & views.keys()):
             pages |= dict(article_pages(self._model, views[name]))
@@ -157,8 +157,9 @@ class Live:
         if self._model is None:
             return
         views = self._model.views
-        self._model = model = SiteModel(self._config, views, board_of(views, self._config))
-        of_articles = {f"{view.id}{end}" for view in views for end in (".md", "/")}
+        board, notices = board_of(views, self._config), self._model.notices
+        self._model = model = SiteModel(self._config, views, board, notices)
+        of_articles = {f"{view.id}{end}" for view in model.linked.values() for end in (".md", "/")}
         pages = {
             name: content
             for name, content in self._pages.items()

@@ -11,6 +11,7 @@ import msgspec
 
 from kbtools.articles import links
 from kbtools.articles.model import SUFFIX, Article, Snippet
+from kbtools.articles.notices import Notice
 from kbtools.articles.parsing import Page
 from kbtools.checks.model import Base
 from kbtools.config import Config
@@ -101,6 +102,23 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
         return max((observation.row.when for observation in self.observations), default=None)
 
 
+REPORTED, MEASURED = "reported", "measured"
+"""What a notice is called in place of a state: nobody here ran it, or rows show its failure."""
+
+
+class NoticeView(msgspec.Struct, frozen=True):
+    """A notice as the site shows it."""
+
+    notice: Notice
+    view: ArticleView
+    """Its words, and its runs if it has snippets; `state.word` is `reported` without them."""
+
+    @property
+    def id(self) -> str:
+        """As in `KBN0001`."""
+        return self.notice.id
+
+
 class SiteModel(msgspec.Struct, frozen=True, dict=True):
     """The knowledge base, in the order of the ids."""
 
@@ -108,11 +126,27 @@ class SiteModel(msgspec.Struct, frozen=True, dict=True):
     views: tuple[ArticleView, ...]
     board: Board
     """Articles × toolchains with evidence; its rows are in the order of `views`."""
+    notices: tuple[NoticeView, ...] = ()
+    """By id. In no count of articles, and not on the board."""
 
     @cached_property
     def by_id(self) -> dict[str, ArticleView]:
         """Id of an article → its view."""
         return {view.id: view for view in self.views}
+
+    @cached_property
+    def linked(self) -> dict[str, ArticleView]:
+        """Id of an article or a notice → its view: what a text may lead to."""
+        return self.by_id | {notice.id: notice.view for notice in self.notices}
+
+    @cached_property
+    def notices_of(self) -> dict[str, tuple[NoticeView, ...]]:
+        """Id of an article → the notices that name it as theirs."""
+        by_article: dict[str, list[NoticeView]] = {}
+        for notice in self.notices:
+            if notice.notice.matter.article:
+                by_article.setdefault(notice.notice.matter.article, []).append(notice)
+        return {identifier: tuple(notices) for identifier, notices in by_article.items()}
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -155,9 +189,9 @@ class SiteModel(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def issues(self) -> dict[str, tuple[ArticleView, ...]]:
-        """Upstream thread or commit, as in `owner/repo#12` → the articles that mention it."""
+        """Thread or commit, as in `owner/repo#12` → the articles and notices that mention it."""
         by_reference: dict[str, list[ArticleView]] = {}
-        for view in self.views:
+        for view in self.linked.values():
             for reference in dict.fromkeys(
                 thread.reference for thread in view.article.matter.upstream
             ):
@@ -179,20 +213,30 @@ def build_model(base: Base) -> SiteModel:
         if page.translates:
             words = text_of(page)
             translated.setdefault(str(page.matter.get("id")), {})[page.language] = words
-    views = []
-    for article in base.articles:
+
+    def view_of(article: Article) -> ArticleView:
         observed = observations(article, base.config)
-        views.append(
-            ArticleView(
-                article=shortened(article),
-                original=text_of(pages[article.path]),
-                translations=translated.get(article.id, {}),
-                observations=observed,
-                state=state_from(article, observed),
-                changes=changes_of(article, observed),
-            )
+        return ArticleView(
+            article=shortened(article),
+            original=text_of(pages[article.path]),
+            translations=translated.get(article.id, {}),
+            observations=observed,
+            state=state_from(article, observed),
+            changes=changes_of(article, observed),
         )
-    return SiteModel(base.config, tuple(views), board_of(views, base.config))
+
+    views = [view_of(article) for article in base.articles]
+    notices = [NoticeView(notice, of_notice(view_of(notice.article))) for notice in base.notices]
+    return SiteModel(base.config, tuple(views), board_of(views, base.config), tuple(notices))
+
+
+def of_notice(view: ArticleView) -> ArticleView:
+    """The view of a notice: without a run that showed its failure its state is `reported`."""
+    word = {"reproduced": MEASURED}.get(view.state.word, REPORTED)
+    if view.state.word in ("retired", "contradicted"):
+        word = view.state.word
+    state = msgspec.structs.replace(view.state, word=word)
+    return msgspec.structs.replace(view, state=state, changes=())
 
 
 def text_of(page: Page) -> Text:

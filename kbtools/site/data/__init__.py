@@ -30,7 +30,7 @@ def data_files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     Raises:
         DataFileError: a file has changed since the articles were read.
     """
-    snippets = [snippet for view in model.views for snippet in view.article.snippets]
+    snippets = [snippet for view in model.linked.values() for snippet in view.article.snippets]
     digests = {name: digest for s in snippets for name, digest in s.data_files.items()}
     for name, content in contents(model.config, digests).items():
         yield data_file_path(name), content

@@ -7,7 +7,7 @@ from html import escape
 
 import msgspec
 
-from kbtools.site.model import ArticleView, SiteModel
+from kbtools.site.model import REPORTED, ArticleView, SiteModel
 from kbtools.site.rendering import cut
 
 LEFT = "#3d444d"
@@ -18,6 +18,8 @@ RIGHT = {
     "contradicted": "#b3261e",
     "not run": "#5b6470",
     "retired": "#5b6470",
+    "reported": "#5b6470",
+    "measured": "#1a6b34",
 }
 """State → colour; white on each has a contrast of 5 or more."""
 NARROW, WIDE = "fijlrtI.,:;'|! ", "mwMW@"
@@ -34,7 +36,7 @@ class Shield(msgspec.Struct, frozen=True, rename="camel"):
 
 def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     """Both badges of every article."""
-    for view in model.views:
+    for view in model.linked.values():
         word = view.state.word
         shield = Shield(1, view.id, message(view), RIGHT[word])
         yield f"badges/{view.id}.json", msgspec.json.encode(shield) + b"\n"
@@ -46,6 +48,8 @@ def message(view: ArticleView) -> str:
     word, count = view.state.word, view.state.toolchains
     if word in ("not run", "retired"):
         return word
+    if word == REPORTED:
+        return "reported, not run here"
     return f"{word}, {count} toolchain{'s' * (count != 1)}"
 
 

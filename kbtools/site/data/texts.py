@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from html import escape
 
+from kbtools.articles.notice_text import notice_markdown
 from kbtools.evidence.markdown import Wording, article_markdown
 from kbtools.site.model import ArticleView, SiteModel, prefix
 
@@ -20,6 +21,9 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
         for language in (view.original.language, *view.translations):
             path = f"{prefix(model, language)}{view.id}.md"
             yield path, article(model, view, language).encode()
+    for notice in model.notices:
+        text = notice_markdown(notice.notice, model.config, notice.view.state.word)
+        yield f"{notice.id}.md", text.encode()
     yield "llms.txt", overview(model).encode()
 
 

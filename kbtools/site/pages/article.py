@@ -39,7 +39,29 @@ def article_page(
     """
     text = view.text(frame.language)
     sections = sections_of(view, text.page)
-    running = [fence for fence in text.page.fences if fence.runs]
+    parts = [
+        fold(frame, view, cells),
+        prose.body(frame, text.page, sections, snippets(frame, view, text.page)),
+        texts(frame, view),
+        section(frame, "evidence", evidence(frame, view)),
+        section(frame, "upstream", upstream(frame, view)),
+        section(frame, "link", link(frame, view)),
+    ]
+    body = "\n".join(parts)
+    searched = text.language == frame.language  # the original is searched in its own language
+    title = f"{view.id}: {text.title}"
+    return frame.page(title, body, about=text.summary, head=head, searched=searched)
+
+
+def snippets(frame: Frame, view: ArticleView, page: Page) -> prose.Replace:
+    """What a page shows in place of a fence: of a snippet, its bar and its code.
+
+    Args:
+        frame: The page that it is for.
+        view: The article with its evidence.
+        page: The original or a translation, whose fences are replaced.
+    """
+    running = [fence for fence in page.fences if fence.runs]
     by_line = {  # a translation has the same snippets, byte for byte, at other lines
         fence.line: snippet
         for fence, snippet in zip(running, view.article.snippets, strict=False)
@@ -53,18 +75,7 @@ def article_page(
         language = {"cuda": "cpp"}.get(snippet.language, snippet.language)
         return f"\n{bar(frame, view, snippet)}\n{prose.code_block(fence, language)}"
 
-    parts = [
-        fold(frame, view, cells),
-        prose.body(frame, text.page, sections, replace),
-        texts(frame, view),
-        section(frame, "evidence", evidence(frame, view)),
-        section(frame, "upstream", upstream(frame, view)),
-        section(frame, "link", link(frame, view)),
-    ]
-    body = "\n".join(parts)
-    searched = text.language == frame.language  # the original is searched in its own language
-    title = f"{view.id}: {text.title}"
-    return frame.page(title, body, about=text.summary, head=head, searched=searched)
+    return replace
 
 
 def section(frame: Frame, name: str, html: str) -> str:
@@ -109,7 +120,7 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         cells: The article's cells of the board, one for each toolchain.
     """
     text, matter = view.text(frame.language), view.article.matter
-    by_id, marks_of_versions = frame.model.by_id, strip(frame, view, cells)
+    by_id, marks_of_versions = frame.model.linked, strip(frame, view, cells)
     measured = sum(mark.kind in MEASURED for mark in marks_of_versions)
     return frame.html(
         "fold.html",
@@ -129,6 +140,7 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         strip_names=", ".join(names_of(view)),
         confusable=[by_id[name] for name in matter.confusable if name in by_id],
         you=you(frame, view),
+        notices=frame.model.notices_of.get(view.id, ()),
     )
 
 

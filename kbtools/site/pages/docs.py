@@ -144,7 +144,7 @@ def _moved(frame: Frame, path: str, below: str, match: re.Match[str]) -> str:
     text, anchor = match["text"], match["anchor"] or ""
     target = normpath(f"{below}/{path}/../{match['target']}")
     article = model.config.id_pattern.match(target.rpartition("/")[2])
-    if article and article[0] in model.by_id:
+    if article and article[0] in model.linked:
         moved = relpath(f"{article[0]}.md", folder)
     elif target == "CONTRIBUTING.md":
         moved = relpath(HOW_TO_WRITE, folder)

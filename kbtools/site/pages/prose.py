@@ -137,7 +137,7 @@ def _address(frame: Frame, target: str) -> str:
     if target.startswith(("http://", "https://", "#")):
         return target
     article = frame.model.config.id_pattern.match(target.rpartition("/")[2])
-    if article and article[0] in frame.model.by_id:
+    if article and article[0] in frame.model.linked:
         return f"{frame.in_language(article[0])}/"
     return ""
 
@@ -158,7 +158,7 @@ def _article_ids(frame: Frame, text: str) -> str:
     return pattern.sub(
         lambda match: (
             f'<a href="{frame.in_language(match[0])}/">{match[0]}</a>'
-            if match[0] in frame.model.by_id and match[0] != own_id
+            if match[0] in frame.model.linked and match[0] != own_id
             else match[0]
         ),
         str(escape(text)),
