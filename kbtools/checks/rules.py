@@ -10,6 +10,7 @@ from __future__ import annotations
 from kbtools.checks import (
     articles,
     exemptions,
+    fences,
     mentions,
     names,
     notices,
@@ -21,7 +22,7 @@ from kbtools.checks import (
 )
 from kbtools.checks.model import rules_of
 
-PAGE_RULES = rules_of(pages)
+PAGE_RULES = (*rules_of(pages), *rules_of(fences))
 ARTICLE_RULES = (*rules_of(articles), *rules_of(exemptions))
 SIGNATURE_RULES = rules_of(signatures)
 BASE_RULES = (
