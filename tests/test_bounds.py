@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 
+import msgspec
 import pytest
 from bases import Base, fence
 
 from kbtools import config
 from kbtools.articles.model import Article
 from kbtools.checks.base import load_base
+from kbtools.checks.bounds import kb331_reported_bound, open_bounds
 from kbtools.evidence.bounds import Bound, bounds_of, releases_of
 from kbtools.evidence.rows import Row
 from kbtools.outcome import Outcome
@@ -167,3 +169,62 @@ def test_the_command(base: Base) -> None:
     document = json.loads(base.kbtools("bounds", "--json", "KB0001").out)
     assert [entry["bound"] for entry in document["bounds"]] == ["python>=3.9", "python<9"]
     assert base.kbtools("bounds", "KB0002").code == 2
+
+
+def test_a_fact(base: Base) -> None:
+    """What a fact says to hold in a range is held to a run that passes and one that fails."""
+    fact = fence('python fact id=t1 holds="widget>=2.7"', "assert True")
+    base.article(REPRO, fact)
+    [article] = load_base(config.find(base.root)).articles
+    holds = row(article, "2.7.1", "passed", "t1")
+    [bound] = bounds(article, holds).values()
+    assert (bound.snippet, bound.standing) == ("t1", "open")
+    assert bound.missing == "a run that fails below widget 2.7"
+    fails = row(article, "2.6.0", "failed", "t1")
+    outcome = Outcome("failed", exit=1, exceptions=("AssertionError", "Exception"))
+    [bound] = bounds(article, holds, msgspec.structs.replace(fails, outcome=outcome)).values()
+    assert standing(bound) == "2.6.0 | 2.7.1"
+
+
+def checked(base: Base) -> list[str]:
+    """Code and message of what the rules of this file find in a base."""
+    return [
+        f"{problem.rule or 'KB330'} {problem.place.line} {problem.message}"
+        for rule in (open_bounds, kb331_reported_bound)
+        for problem in rule(load_base(config.find(base.root)))
+    ]
+
+
+def recorded(base: Base, *rows: Row) -> None:
+    """Stores rows as the evidence of the first article."""
+    folder = base.root / "evidence"
+    folder.mkdir(exist_ok=True)
+    (folder / "KB0001.jsonl").write_bytes(msgspec.json.Encoder().encode_lines(rows))
+
+
+def test_the_rule(base: Base) -> None:
+    """A bound with runs on one side is a problem at its line; one with both, or a receipt, none."""
+    article = written(base, '{widget: "<2.6"}')
+    fails, passes = row(article, "2.5.1", "failed"), row(article, "2.6.0", "passed")
+    recorded(base, fails)
+    [problem] = checked(base)
+    assert "nothing stands behind the bound `widget<2.6`" in problem
+    assert "a run that passes from widget 2.6 on (tried on 2.5.1)" in problem
+    recorded(base, fails, passes)
+    assert checked(base) == []
+    recorded(base, fails)
+    written(base, '{widget: "<2.6"}', more='bounds: [{bound: widget<2.6, receipt: "a/b#1"}]')
+    assert checked(base) == []
+
+
+def test_an_entry_that_is_not_needed(base: Base) -> None:
+    """A reported bound that runs measure, or that the article does not have, is a problem."""
+    more = 'bounds: [{bound: "widget<2.6", receipt: "a/b#1"}, {bound: "gear<3", receipt: "a/b#1"}]'
+    article = written(base, '{widget: "<2.6"}', more=more)
+    fails, passes = row(article, "2.5.1", "failed"), row(article, "2.6.0", "passed")
+    recorded(base, fails, passes)
+    messages = checked(base)
+    assert any("runs measure `widget<2.6`: 2.5.1 | 2.6.0" in message for message in messages)
+    assert any("`gear<3` is not a bound of this article" in message for message in messages)
+    recorded(base, fails)
+    assert len(checked(base)) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from types import ModuleType
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from kbtools.articles.sentences import Sentence, sentences
 from kbtools.cache import FileState
 from kbtools.config import Config
 from kbtools.evidence import store
+from kbtools.evidence.bounds import Bound, bounds_of_base
 from kbtools.evidence.rows import EvidenceError, Row
 
 NAME = re.compile(r"kb(\d{3})_(\w+)")
@@ -89,6 +91,26 @@ class Base(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _by_path(self) -> dict[str, Page]:
         return {page.path: page for page in self.pages}
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Every bound of the articles whose evidence can be read."""
+        rows = self._rows
+        return bounds_of_base([article for article in self.articles if article.id in rows], rows)
+
+    @cached_property
+    def with_evidence(self) -> frozenset[str]:
+        """Ids of the articles of which a run is recorded, be it of code that was edited since."""
+        return frozenset(article for article, rows in self._rows.items() if rows)
+
+    @property
+    def _rows(self) -> dict[str, tuple[Row, ...]]:
+        """Id of an article → its rows, where they can be read; `store` keeps them decoded."""
+        rows: dict[str, tuple[Row, ...]] = {}
+        for article in self.articles:
+            with suppress(EvidenceError):  # KB306 reports it
+                rows[article.id] = store.read(self.config.evidence, article.id)
+        return rows
 
     @cached_property
     def recorded(self) -> Recorded:

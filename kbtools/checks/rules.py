@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kbtools.checks import (
     articles,
+    bounds,
     exemptions,
     fences,
     mentions,
@@ -29,6 +30,7 @@ BASE_RULES = (
     *rules_of(together),
     *rules_of(mentions),
     *rules_of(names),
+    *rules_of(bounds),
     *rules_of(receipts),
     *rules_of(recorded),
 )

@@ -20,17 +20,14 @@ def bounds(ctx: click.Context, articles: tuple[str, ...], open_only: bool, as_js
     reported, with its receipt, or open, with the run that is missing.
     """
     from kbtools.checks.cached import load_cached
-    from kbtools.evidence import store
-    from kbtools.evidence.bounds import bounds_of_base
     from kbtools.reports import bounds as printer
 
     base = load_cached(config_of(ctx))
     paths = {selected_path(base, word) for word in articles}
     selected = {article.id for article in base.articles if article.path in paths or not paths}
-    rows = {article.id: store.read(base.config.evidence, article.id) for article in base.articles}
     listed = [
         bound
-        for bound in bounds_of_base(base.articles, rows)
+        for bound in base.bounds
         if bound.article in selected and (bound.standing == "open" or not open_only)
     ]
     if as_json:

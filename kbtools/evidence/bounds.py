@@ -12,12 +12,21 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from kbtools.articles.decoding import parse_affected
-from kbtools.articles.model import ABSENT, Article
+from kbtools.articles.model import ABSENT, Article, Role
 from kbtools.articles.reported import ReportedBound
 from kbtools.evidence.rows import Row
 from kbtools.evidence.state import judge_rows
-from kbtools.evidence.trials import TWO_SIDED, ZERO, Claim, Trial, as_version, claims_of, trials
-from kbtools.toolchains.affected import range_holds
+from kbtools.evidence.trials import (
+    TWO_SIDED,
+    ZERO,
+    Claim,
+    Trial,
+    as_version,
+    claims_of,
+    own_range,
+    trials,
+)
+from kbtools.toolchains.affected import parse_range, range_holds
 
 Standing = Literal["measured", "reported", "open"]
 
@@ -50,11 +59,21 @@ class Bound(msgspec.Struct, frozen=True):
     """From old to new."""
     receipt: str = ""
     """Of a reported bound."""
+    of_fact: bool = False
+    """Whether it is of the range in which a fact holds, and not of one that is affected."""
 
     @property
     def text(self) -> str:
         """As in `torch<2.6`."""
         return f"{self.name} {ABSENT}" if self.clause == ABSENT else f"{self.name}{self.clause}"
+
+    @property
+    def span(self) -> str:
+        """The versions tried, as in `tried from 2.5.1 to 2.15.0`."""
+        if not self.tried:
+            return "tried on none"
+        first, last = self.tried[0].version, self.tried[-1].version
+        return f"tried on {first}" if first == last else f"tried from {first} to {last}"
 
     @property
     def missing(self) -> str:
@@ -63,11 +82,12 @@ class Bound(msgspec.Struct, frozen=True):
             return ""
         sides = {holds for _, holds in _sides(self.clause, self.tried)}
         inside, outside = _sides_in_words(self.name, self.clause)
+        as_said, otherwise = ("passes", "fails") if self.of_fact else ("fails", "passes")
         parts = []
         if True not in sides:
-            parts.append(f"a run that fails {inside}")
+            parts.append(f"a run that {as_said} {inside}")
         if False not in sides:
-            parts.append(f"a run that passes {outside}")
+            parts.append(f"a run that {otherwise} {outside}")
         return " and ".join(parts)
 
 
@@ -96,11 +116,12 @@ def bounds_of(
     """Every bound of an article, in the order in which the article states them.
 
     Args:
-        article: The article; one that is retired claims nothing any more.
+        article: The article; one that is retired claims nothing any more, and of one with a text
+            that is no range nothing can be said: KB103 reports it.
         rows: All rows of its evidence. Those of code that was edited since do not count.
         releases: Distribution → its releases that any run of the knowledge base knows.
     """
-    if article.matter.retired or not has_bounds(article):
+    if article.matter.retired or not has_bounds(article) or not _is_readable(article):
         return ()
     reported = {key_of(entry): entry for entry in article.matter.bounds}
     return tuple(
@@ -115,7 +136,18 @@ def bounds_of(
 def has_bounds(article: Article) -> bool:
     """Whether it, or a fence of it that can fail, claims a range."""
     fences = (snippet for snippet in article.snippets if snippet.role in TWO_SIDED)
-    return bool(article.matter.affected) or any(fence.keys.affected for fence in fences)
+    return bool(article.matter.affected) or any(map(own_range, fences))
+
+
+def _is_readable(article: Article) -> bool:
+    ranges = (article.matter.affected, *(snippet.affected for snippet in article.snippets))
+    try:
+        for alternative in (alternative for affected in ranges for alternative in affected):
+            for text in alternative.values():
+                clauses(text)
+    except ValueError:
+        return False
+    return True
 
 
 def key_of(entry: ReportedBound) -> tuple[str, str]:
@@ -128,13 +160,22 @@ def key_of(entry: ReportedBound) -> tuple[str, str]:
     return str(canonicalize_name(name)), clause
 
 
+def name_of(bound: Bound) -> str:
+    """The name in a bound, as package indexes write it."""
+    return str(canonicalize_name(bound.name))
+
+
 def clauses(text: str) -> tuple[str, ...]:
-    """The clauses of a range, as in `>=2.2` and `<3.0`, in the order of their versions."""
+    """The clauses of a range, as in `>=2.2` and `<3.0`, in the order of their versions.
+
+    Raises:
+        ValueError: it is not a range.
+    """
     if text == ABSENT:
         return (ABSENT,)
-    return tuple(
-        map(str, sorted(SpecifierSet(text), key=lambda part: (_bound(part.version), str(part))))
-    )
+    parts = list(parse_range(text))
+    parts.sort(key=lambda part: (_bound(part.version), str(part)))
+    return tuple(map(str, parts))
 
 
 def releases_of(rows: Iterable[Row]) -> dict[str, tuple[str, ...]]:
@@ -158,6 +199,7 @@ def _bounds_of_range(
     """The bounds of one name in the alternative `i` of a claim."""
     text = claim.affected[i][name]
     tried = trials(claim, i, name)
+    of_fact = any(s.role is Role.FACT for s in claim.article.snippets if s.id == claim.snippet)
     known = releases.get(str(canonicalize_name(name)), ())
     for clause in clauses(text):
         steps = _steps(clause, tried, known)
@@ -165,7 +207,7 @@ def _bounds_of_range(
         standing: Standing = "measured" if steps else "reported" if entry else "open"
         receipt = entry.receipt if entry and not steps else ""
         place = (claim.article.id, claim.snippet, i, name, clause)
-        yield Bound(*place, standing, steps, tried, receipt)
+        yield Bound(*place, standing, steps, tried, receipt, of_fact)
 
 
 def _steps(clause: str, tried: Sequence[Trial], known: Sequence[str]) -> tuple[Step, ...]:

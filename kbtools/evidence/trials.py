@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from kbtools.articles.model import ABSENT, Affected, Article, Role
+from kbtools.articles.model import ABSENT, Affected, Article, Role, Snippet
 from kbtools.evidence.state import Observation
 from kbtools.evidence.verdicts import VerdictName
 from kbtools.toolchains.affected import is_affected
 from kbtools.toolchains.model import Toolchain
 
-TWO_SIDED = (Role.REPRO, Role.DEADEND)
+TWO_SIDED = (Role.REPRO, Role.DEADEND, Role.FACT)
 """Roles that go one way where a claim holds, and the other way elsewhere."""
-AS_CLAIMED_INSIDE = (VerdictName.REPRODUCED, VerdictName.NO_HELP)
-"""Verdicts on a run in the claimed range; the green verdict on one outside is `resolved`."""
+AS_CLAIMED_INSIDE = (VerdictName.REPRODUCED, VerdictName.NO_HELP, VerdictName.HOLDS)
+"""Green verdicts on a run in the claimed range; the others are on a run outside of it."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -26,6 +26,7 @@ class Claim(msgspec.Struct, frozen=True):
     snippet: str
     """Id of the snippet whose fence has it; empty for the article's own."""
     affected: Affected
+    """Where it says that the failure occurs; of a fact, where it holds."""
     observations: tuple[Observation, ...]
     """The runs that went as claimed, of snippets that go the other way elsewhere."""
 
@@ -51,17 +52,23 @@ def claims_of(article: Article, observations: Iterable[Observation]) -> Iterator
     ]
     fences = [snippet for snippet in article.snippets if snippet.role in TWO_SIDED]
     if article.matter.affected:
-        has_heirs = any(snippet.keys.affected is None for snippet in fences)
+        has_heirs = any(own_range(snippet) is None for snippet in fences)
         common = tuple(
             observation
             for observation in as_claimed
-            if observation.snippet.keys.affected is None or not has_heirs
+            if observation.snippet.role is not Role.FACT
+            if own_range(observation.snippet) is None or not has_heirs
         )
         yield Claim(article, "", article.matter.affected, common)
     for snippet in fences:
-        if snippet.keys.affected is not None:
+        if own_range(snippet):
             own = tuple(o for o in as_claimed if o.snippet.id == snippet.id)
             yield Claim(article, snippet.id, snippet.affected, own)
+
+
+def own_range(snippet: Snippet) -> str | None:
+    """The range that its fence has; None if the article's counts. That of a fact may be empty."""
+    return snippet.keys.holds or "" if snippet.role is Role.FACT else snippet.keys.affected
 
 
 def trials(claim: Claim, i: int, name: str) -> tuple[Trial, ...]:

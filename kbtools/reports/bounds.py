@@ -41,20 +41,12 @@ def standing(bound: Bound) -> str:
     if bound.standing == "reported":
         return bound.receipt
     if bound.standing == "open":
-        return f"needs {bound.missing}; {tried(bound)}"
+        return f"needs {bound.missing}; {bound.span}"
     return "; ".join(
         f"{step.below} | {step.above}"
         + (f", not tried between: {', '.join(step.untried)}" if step.untried else "")
         for step in bound.steps
     )
-
-
-def tried(bound: Bound) -> str:
-    """As in `tried from 2.5.1 to 2.15.0`."""
-    if not bound.tried:
-        return "tried on none"
-    first, last = bound.tried[0].version, bound.tried[-1].version
-    return f"tried on {first}" if first == last else f"tried from {first} to {last}"
 
 
 def summary(bounds: Sequence[Bound]) -> str:
