@@ -322,7 +322,7 @@ def test_claims_command_for_programs(base: Path) -> None:
         "text": "The option is new in 2.9.",
         "kinds": ["version"],
         "standing": "sourced",
-        "receipts": [{"kind": "snippet", "text": "KB0001/f1", "url": ""}],
+        "receipts": [{"kind": "snippet", "text": "KB0001/f1", "url": "KB0001/logs/#f1"}],
     }
 
 

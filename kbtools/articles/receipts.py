@@ -89,6 +89,44 @@ def url(text: str) -> str:
     return ""
 
 
+def name_of(receipt: Receipt, article: str) -> str:
+    """A receipt as it is named outside of its article: a snippet as in `KB0002/r1`.
+
+    Args:
+        receipt: Of a sentence of the article.
+        article: Its id.
+    """
+    return snippet_name(receipt.text, article) if receipt.kind is Kind.SNIPPET else receipt.text
+
+
+def address_of(receipt: Receipt, article: str) -> str:
+    """Where a receipt leads: on the host, or below the site's root for the runs of a snippet.
+
+    Empty for an inference, and for what is no receipt.
+
+    Args:
+        receipt: Of a sentence of the article.
+        article: Its id.
+    """
+    if receipt.kind is Kind.SNIPPET:
+        identifier, _, snippet = snippet_name(receipt.text, article).partition("/")
+        return f"{identifier}/logs/#{snippet}"
+    return receipt.text if receipt.kind is Kind.PAGE else url(receipt.text)
+
+
+def receipts_in(text: str) -> tuple[Receipt, ...]:
+    """The receipts that are written in a text in Markdown, each once, in order."""
+    blocks = _markdown.parse(text)
+    texts = [
+        token.content
+        for block in blocks
+        for token in block.children or ()
+        if token.type == "receipt"
+    ]
+    kinds = {text: kind_of(text) for text in texts}
+    return tuple(Receipt(kind, text) for text, kind in kinds.items() if kind is not None)
+
+
 def understand_receipts(markdown: MarkdownIt) -> None:
     """Adds to a parser the tokens `receipt`, whose content is the text between the brackets.
 
@@ -109,3 +147,7 @@ def _receipt(state: StateInline, silent: bool) -> bool:
     token.content = text
     state.pos = match.end()
     return True
+
+
+_markdown = MarkdownIt("commonmark").enable("table")
+understand_receipts(_markdown)

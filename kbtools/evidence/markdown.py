@@ -13,6 +13,7 @@ import msgspec
 from kbtools.articles import links
 from kbtools.articles.model import Article
 from kbtools.articles.needs import in_words
+from kbtools.articles.receipts import Kind, address_of, name_of, receipts_in
 from kbtools.config import Config
 from kbtools.evidence.state import Observation, state_from, where
 
@@ -55,6 +56,7 @@ def article_markdown(
     lines += [_row(observation, config.toolchain.headline) for observation in observations] or [
         "| | not run | | |"
     ]
+    lines += _receipts(article, text.body, config.knowledge_base.url)
     if matter.upstream:
         lines += ["", "## Upstream", ""]
     lines += [
@@ -62,6 +64,19 @@ def article_markdown(
         for thread in matter.upstream
     ]
     return "\n".join(lines) + "\n"
+
+
+def _receipts(article: Article, body: str, site: str) -> list[str]:
+    """A section that says where the receipts of a text lead; nothing where it has none."""
+    receipts = receipts_in(body)
+    lines = ["", "## Receipts", ""] if receipts else []
+    for receipt in receipts:
+        address = address_of(receipt, article.id)
+        if receipt.kind is Kind.SNIPPET:
+            name = name_of(receipt, article.id)
+            address = f"the runs of {name}" + (f", {site.rstrip('/')}/{address}" if site else "")
+        lines.append(f"- [{receipt.text}]: {address or 'an inference'}")
+    return lines
 
 
 def _facts(article: Article, observations: Sequence[Observation]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import msgspec
 from click import style
 
 from kbtools.articles.claims import Claim, Share, Standing, share
-from kbtools.articles.receipts import snippet_name, url
+from kbtools.articles.receipts import address_of, name_of
 
 WHAT_TO_WRITE = (
     "end it with [r3], [owner/repo#12] or [owner/repo@tag path], soften it, or delete it"
@@ -22,7 +22,10 @@ FEW = 10
 
 
 class ReceiptRecord(msgspec.Struct, frozen=True):
-    """A receipt of a claim: its kind, its text, and its address if it leads to another host."""
+    """A receipt of a claim: its kind, its text, and where it leads.
+
+    The runs of a snippet are below the root of the site.
+    """
 
     kind: str
     text: str
@@ -106,10 +109,8 @@ def record(claim: Claim) -> ClaimRecord:
         receipts=tuple(
             ReceiptRecord(
                 kind=str(receipt.kind),
-                text=snippet_name(receipt.text, claim.article)
-                if receipt.kind == "snippet"
-                else receipt.text,
-                url=receipt.text if receipt.kind == "page" else url(receipt.text),
+                text=name_of(receipt, claim.article),
+                url=address_of(receipt, claim.article),
             )
             for receipt in claim.receipts
         ),

@@ -10,6 +10,7 @@ from functools import cached_property
 import msgspec
 
 from kbtools.articles import links
+from kbtools.articles.claims import Claim, Share, claims, share
 from kbtools.articles.model import SUFFIX, Article, Snippet
 from kbtools.articles.notices import Notice
 from kbtools.articles.parsing import Page
@@ -67,6 +68,8 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
     state: ArticleState
     changes: tuple[Change, ...]
     """The oldest first."""
+    claims: tuple[Claim, ...] = ()
+    """The sentences that a reader relies on, each with what stands behind it."""
 
     @property
     def id(self) -> str:
@@ -95,6 +98,11 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
     def is_decided_by_version(self) -> bool:
         """Whether its failure occurs on some versions only; else it is a mistake of use."""
         return is_decided_by_version(self.article, self.observations)
+
+    @cached_property
+    def share(self) -> Share:
+        """How many of its claims have a receipt."""
+        return share(self.claims)
 
     @property
     def newest(self) -> datetime.datetime | None:
@@ -188,6 +196,11 @@ class SiteModel(msgspec.Struct, frozen=True, dict=True):
         return tuple(sorted(changes, key=lambda change: (change.day, change.article), reverse=True))
 
     @cached_property
+    def share(self) -> Share:
+        """How many claims of all articles have a receipt."""
+        return share(claim for view in self.views for claim in view.claims)
+
+    @cached_property
     def issues(self) -> dict[str, tuple[ArticleView, ...]]:
         """Thread or commit, as in `owner/repo#12` → the articles and notices that mention it."""
         by_reference: dict[str, list[ArticleView]] = {}
@@ -223,6 +236,7 @@ def build_model(base: Base) -> SiteModel:
             observations=observed,
             state=state_from(article, observed),
             changes=changes_of(article, observed),
+            claims=tuple(claims(pages[article.path], base.config)),
         )
 
     views = [view_of(article) for article in base.articles]

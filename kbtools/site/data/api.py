@@ -14,6 +14,7 @@ import msgspec
 
 from kbtools import matching
 from kbtools.articles import links
+from kbtools.articles import receipts as receipts_of
 from kbtools.articles.model import Affected, FrontMatter
 from kbtools.evidence.state import Observation
 from kbtools.evidence.verdicts import Colour
@@ -50,6 +51,10 @@ class Summary(msgspec.Struct, frozen=True):
     markdown: str
     document: str
     badge: str
+    claims: int
+    """Sentences that state a version, a limit, a default and the like."""
+    sourced: int
+    """Those of them that have a receipt."""
     osv: str | None
     """Where its OSV record is; null where there is nothing that OSV could say."""
 
@@ -111,6 +116,29 @@ class State(msgspec.Struct, frozen=True):
     toolchains: int
 
 
+class Receipt(msgspec.Struct, frozen=True):
+    """What stands behind a claim."""
+
+    kind: str
+    """`snippet`, `thread`, `source`, `page` or `inferred`."""
+    text: str
+    """As in `KB0002/r1`, `owner/repo#12` or `owner/repo@tag path:line`."""
+    url: str
+    """Where it leads: for a snippet an address of this site; empty for an inference."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A sentence of the original that a reader relies on, and what stands behind it."""
+
+    section: str
+    line: int
+    """Of the article's file."""
+    text: str
+    kinds: tuple[str, ...]
+    """Why it is a claim: `version`, `date`, `limit`, `default`, `wording`, `absolute`."""
+    receipts: tuple[Receipt, ...]
+
+
 class Document(msgspec.Struct, frozen=True):
     """An article: what it claims and what was seen."""
 
@@ -122,6 +150,7 @@ class Document(msgspec.Struct, frozen=True):
     """Language → title, summary and page."""
     snippets: tuple[Snippet, ...]
     changes: tuple[Change, ...]
+    claims: tuple[Claim, ...] = ()
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -248,6 +277,8 @@ def summary(model: SiteModel, view: ArticleView) -> Summary:
         markdown=f"{view.id}.md",
         document=document_path(view),
         badge=f"badges/{view.id}.svg",
+        claims=view.share.claims,
+        sourced=view.share.sourced,
         osv=osv.path(view) if osv.record(model, view) else None,
     )
 
@@ -289,7 +320,22 @@ def document(model: SiteModel, view: ArticleView, names: dict[int, str] | None =
             for snippet in view.article.snippets
         ),
         changes=changes(view),
+        claims=tuple(claims(view)),
     )
+
+
+def claims(view: ArticleView) -> Iterator[Claim]:
+    """The claims of an article, each with where its receipts lead."""
+    for claim in view.claims:
+        receipts = tuple(
+            Receipt(
+                str(receipt.kind),
+                receipts_of.name_of(receipt, view.id),
+                receipts_of.address_of(receipt, view.id),
+            )
+            for receipt in claim.receipts
+        )
+        yield Claim(claim.section, claim.place.line, claim.text, claim.kinds, receipts)
 
 
 def run(model: SiteModel, observation: Observation, names: dict[int, str]) -> Run:

@@ -54,6 +54,12 @@ def overview(model: SiteModel) -> str:
         " described, `resolved` that it was seen not to happen where the article says so,"
         " `contradicted` that a run disagrees with the article.",
         "",
+        "Receipts stand in brackets at the end of sentences: `[r3]` is a snippet of the article,"
+        f" `[{model.config.article_id(10)}/r1]` one of another, `[owner/repo#12]` a thread,"
+        " `[owner/repo@tag path]` a source."
+        f" {model.share.sourced} of {model.share.claims} sentences that state a version, a limit,"
+        " a default and the like have one.",
+        "",
         "## Articles",
         "",
     ]
@@ -63,7 +69,9 @@ def overview(model: SiteModel) -> str:
             for text in (view.original.title, view.original.summary)
         )
         where_ = absolute(model, f"{view.id}.md")
-        lines.append(f"- [{view.id}: {title}]({where_}): {summary} ({view.state.word})")
+        receipts = f"; {view.share.sourced} of {view.share.claims} claims with a receipt"
+        state = view.state.word + (receipts if view.share.claims else "")
+        lines.append(f"- [{view.id}: {title}]({where_}): {summary} ({state})")
     lines += ["", "## Data", ""]
     for path, about in (
         ("api/v1/index.json", "every article, its state and where its documents are"),

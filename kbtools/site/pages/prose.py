@@ -17,7 +17,9 @@ from markupsafe import escape
 
 from kbtools.articles.links import slug, upstream_url
 from kbtools.articles.parsing import Fence, Page
+from kbtools.articles.receipts import understand_receipts
 from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.receipts import with_marks
 from kbtools.site.rendering import preformatted, single_line, visible
 
 CODE_LIMIT, PROSE_LIMIT = 64_000, 250_000
@@ -36,6 +38,7 @@ Replace = Callable[[Fence], str | None]
 
 _markdown = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False})
 _markdown.enable("table").disable("image")  # a page loads nothing that an author names
+understand_receipts(_markdown)
 
 
 def body(frame: Frame, page: Page, sections: dict[str, str], replace: Replace) -> str:
@@ -105,7 +108,7 @@ def _html(frame: Frame, block: Sequence[Token]) -> str:
     """The HTML of a block, in which each mention of an article or a thread is a link."""
     for token in block:
         if token.children is not None:
-            token.children = list(_linked(frame, token.children))
+            token.children = list(_linked(frame, with_marks(frame, token.children)))
         elif token.type in ("fence", "code_block"):  # within a list or quotation, or indented
             code = preformatted(token.content[:CODE_LIMIT].removesuffix("\n"))
             token.type = "html_block"
