@@ -93,6 +93,7 @@ def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
         "bisect": ["KB0001", "--package", "numpy"],
         "toolchain": ["list"],
         "evidence": ["merge", "."],
+        "referee": ["KB0001"],
     }.get(name, [])
     result = run_command(tmp_path, name, *words)
     assert result.exit_code == 2

@@ -13,7 +13,12 @@ from examples import check
 
 from kbtools.articles.model import ALWAYS, Keys, Place, Role, Snippet
 from kbtools.articles.needs import joined, parse_needs
+from kbtools.checks.base import load_base
+from kbtools.config import find
 from kbtools.evidence.verdicts import Expectation, expect
+from kbtools.site.data import api
+from kbtools.site.generate import tree
+from kbtools.site.model import build_model
 from kbtools.toolchains.model import Toolchain
 
 HERE = Toolchain("3.11.7", {"torch": "2.13.0+cpu", "triton": "3.7.1"}, programs=("ptxas",))
@@ -157,3 +162,22 @@ def test_what_compiling_needs(new_base: Callable[..., Base], table: str, reason:
     base = new_base(table)
     base.article(FAILS, fence("python control id=c1 requires=compile", "pass"))
     assert base.verify().result("KB0001/c1")["reason"] == reason
+
+
+def test_site(base: Base) -> None:
+    """The page says what its snippets need, in words, and offers no range as affected."""
+    base.article(
+        FAILS,
+        fence('python fix id=f1 needs="click, bin:sh"', "assert True"),
+        matter='needs: {click: ">=1", pluggy: "*"}',
+    )
+    model = build_model(load_base(find(base.root)))
+    page = dict(tree(model))["KB0001.md"].decode()
+    assert "The snippets need click &gt;=1, pluggy. Without that they are skipped." in page
+    assert "(needs click, the program sh)" in page
+    assert "No version decides" in page
+    document = api.document(model, model.by_id["KB0001"])
+    assert [snippet.needs for snippet in document.snippets] == [
+        {"click": ">=1", "pluggy": "*"},
+        {"click": ">=1", "pluggy": "*", "bin:sh": "*"},
+    ]

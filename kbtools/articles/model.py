@@ -115,6 +115,20 @@ class Exemption(msgspec.Struct, frozen=True):
     because: Text
 
 
+EDITION = r"^[0-9a-f]{12}$"
+"""What `translations.edition` makes."""
+
+
+class Refereed(msgspec.Struct, frozen=True):
+    """That somebody who did not write the article has read it with the sources open."""
+
+    date: datetime.date
+    edition: Annotated[str, Meta(pattern=EDITION)]
+    """`translations.edition` of the words that were read."""
+    against: Text
+    """The sources, with their versions."""
+
+
 class FrontMatter(msgspec.Struct, frozen=True, omit_defaults=True):
     """The YAML block at the head of an article."""
 
@@ -132,12 +146,9 @@ class FrontMatter(msgspec.Struct, frozen=True, omit_defaults=True):
     """The bounds of `affected`, or of a fence's, that are reported and not measured."""
     upstream: tuple[Upstream, ...] = ()
     confusable: tuple[str, ...] = ()
+    refereed: Refereed | None = None
     retired: Retired | None = None
     exempt: tuple[Exemption, ...] = ()
-
-
-EDITION = r"^[0-9a-f]{12}$"
-"""What `translations.edition` makes."""
 
 
 class Translation(msgspec.Struct, frozen=True):

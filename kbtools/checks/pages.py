@@ -17,6 +17,7 @@ from kbtools.articles.model import (
     Exemption,
     FrontMatter,
     Problem,
+    Refereed,
     Retired,
     Signature,
     Upstream,
@@ -33,6 +34,7 @@ NESTED = {
     "upstream": Upstream,
     "retired": Retired,
     "exempt": Exemption,
+    "refereed": Refereed,
 }
 NESTED_IN_NOTICE = {
     "signatures": Signature,
@@ -64,6 +66,9 @@ SHAPES = {
     "hardware": 'a mapping, as in {sm: ">=9.0,<10.0", receipt: owner/repo#123}',
     "confusable": "a list of ids between square brackets",
     "retired": "a mapping, as in {since: 2026-01-31, reason: it cannot happen any more}",
+    "date": "a day, as in 2026-01-31",
+    "edition": "12 hexadecimal digits between double quotes; kbtools referee writes them",
+    "refereed": "what this writes: kbtools referee ID --against 'package 2.13.0 sources'",
     "exempt": "a list of mappings, as in - {rule: KB102, because: there is no fix}",
 }
 """Key of the front matter → how to write its value, where the type does not tell."""

@@ -33,6 +33,7 @@ def check(
     """
     from kbtools.articles.claims import claims
     from kbtools.articles.placeholders import placeholders
+    from kbtools.articles.refereed import changed_since
     from kbtools.articles.translations import outdated_translations
     from kbtools.checks.base import check_base, load_base
     from kbtools.checks.bounds import open_bounds
@@ -59,6 +60,10 @@ def check(
     outdated = [t for t in outdated_translations(base.pages) if is_selected(t.place)]
     for translation in outdated:
         click.echo(text.behind(translation), err=to_stderr)
+    read = ((base.page_of(article), article) for article in base.articles)
+    unread = [c for c in changed_since(read) if is_selected(c.place)]
+    for changed in unread:
+        click.echo(text.changed_since_refereed(changed), err=to_stderr)
     unwritten = [p for p in placeholders(base.pages) if is_selected(p.place)]
     for placeholder in unwritten:
         click.echo(text.placeholder(placeholder), err=to_stderr)
@@ -85,6 +90,7 @@ def check(
         prefix = in_checkout(base.config)
         reporting.emit((on_github.asks_for_the_network(s, prefix) for s in networked), to_stderr)
         reporting.emit((on_github.behind(t, prefix) for t in outdated), to_stderr)
+        reporting.emit((on_github.changed_since_refereed(c, prefix) for c in unread), to_stderr)
         reporting.emit((on_github.placeholder(p, prefix) for p in unwritten), to_stderr)
         reporting.emit((on_github.bare_claim(c, prefix) for c in bare), to_stderr)
     if sarif_file:

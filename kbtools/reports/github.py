@@ -10,6 +10,7 @@ from kbtools.articles import links
 from kbtools.articles.claims import Claim
 from kbtools.articles.model import Problem, Snippet
 from kbtools.articles.placeholders import Placeholder
+from kbtools.articles.refereed import ChangedSince
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.config import Config
 from kbtools.evidence.verdicts import GREEN, RED
@@ -58,6 +59,12 @@ def behind(translation: OutdatedTranslation, prefix: str = "") -> str:
     """A notice at a translation whose original has changed since."""
     place = translation.place
     message = f"{translation.original} has changed since; its edition is {translation.edition} now"
+    return command("notice", prefix + place.path, place.line, message, message)
+
+
+def changed_since_refereed(changed: ChangedSince, prefix: str = "") -> str:
+    """A notice at an article whose words have changed since it was refereed."""
+    place, message = changed.place, f"its words have changed since it was refereed, {changed.date}"
     return command("notice", prefix + place.path, place.line, message, message)
 
 

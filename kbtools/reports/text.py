@@ -11,6 +11,7 @@ from click import style
 
 from kbtools.articles.model import Place, Problem, Snippet
 from kbtools.articles.placeholders import Placeholder
+from kbtools.articles.refereed import ChangedSince
 from kbtools.articles.translations import OutdatedTranslation
 from kbtools.evidence.verdicts import GREEN, RED, documented_failure
 from kbtools.reports.not_run import most_frequent, not_concluded
@@ -61,6 +62,14 @@ def behind(translation: OutdatedTranslation) -> str:
     return (
         f"{style(str(translation.place), bold=True)}: {translation.original} has changed since;"
         f' translate what changed, then write: follows: "{translation.edition}"'
+    )
+
+
+def changed_since_refereed(changed: ChangedSince) -> str:
+    """An article that is to be refereed again, although it breaks no rule."""
+    return (
+        f"{style(str(changed.place), bold=True)}: its words have changed since it was refereed,"
+        f" {changed.date}; whoever reads it again: kbtools referee {changed.article} --against TEXT"
     )
 
 

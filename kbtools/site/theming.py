@@ -190,6 +190,16 @@ def for_scripts(language: str) -> str:
 def first_parts(model: SiteModel) -> str:
     """Matches the first part of every address of the site, as JavaScript."""
     knowledge_base = model.config.knowledge_base
-    pages = ("articles", "paste", "status", "guide", "maintainers", "search", "issues", "by")
+    pages = (
+        "articles",
+        "paste",
+        "status",
+        "guide",
+        "maintainers",
+        "refereed",
+        "search",
+        "issues",
+        "by",
+    )
     files = ("api", "badges")
     return "|".join([rf"{knowledge_base.prefix}\d+", *model.languages[1:], *pages, *files])

@@ -14,7 +14,7 @@ from kbtools.articles.replies import command_for_strangers
 from kbtools.articles.translations import is_outdated
 from kbtools.evidence.board import Cell
 from kbtools.site.model import ArticleView, download_path, issue_path
-from kbtools.site.pages import marks, prose, tried
+from kbtools.site.pages import marks, prose, refereed, tried
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.remedy import first_card
 from kbtools.site.pages.strip import names_of, strip
@@ -133,7 +133,6 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         word=view.state.word,
         remedy=first_card(view.original.page, view.article.snippets),
         claim=claim(frame, view),
-        needs=needs_to_run(frame, view),
         strip=marks_of_versions,
         tried=tried.sentence(frame, view, cells) if measured > FEW else "",
         own=bool(view.observations) and not measured,
@@ -230,7 +229,8 @@ def need(frame: Frame, name: str, text: str) -> str:
     """
     if name.startswith(PROGRAM):
         return frame.words("article.needs-program", name=name.removeprefix(PROGRAM))
-    return frame.words("article.needs-version", name=name, range="" if text == ANY else text)
+    words = frame.words("article.needs-version", name=name, range="" if text == ANY else text)
+    return words.rstrip()
 
 
 def needs_to_run(frame: Frame, view: ArticleView) -> str:
@@ -238,7 +238,7 @@ def needs_to_run(frame: Frame, view: ArticleView) -> str:
     needs = view.article.matter.needs
     if not needs:
         return ""
-    listed = frame.words("site.comma").join(need(frame, *item).rstrip() for item in needs.items())
+    listed = frame.words("site.comma").join(need(frame, *item) for item in needs.items())
     return frame.words("article.needs-to-run", what=listed)
 
 
@@ -262,6 +262,8 @@ def evidence(frame: Frame, view: ArticleView) -> str:
         view=view,
         columns=columns,
         rows=[row for _, row in ordered],
+        needs=needs_to_run(frame, view),
+        refereed=refereed.line(frame, view),
     )
 
 
