@@ -331,3 +331,12 @@ def test_claims_of_an_unknown_article(base: Path) -> None:
     result = CliRunner().invoke(main, ["-C", str(base), "claims", "KB0404"])
     assert result.exit_code == 2
     assert "no article `KB0404`" in result.output
+
+
+def test_a_new_base_shows_how(tmp_path: Path) -> None:
+    """The first article of `kbtools init` has a claim with its receipt, and check has no notice."""
+    words = ["init", str(tmp_path / "new"), "--name", "examples", "--prefix", "TRY"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert check(tmp_path / "new") == (0, "1 file checked, no problems\n")
+    value = json.loads(run(tmp_path / "new", "--json"))
+    assert value["share"] == {"claims": 1, "sourced": 1, "inferred": 0, "bare": 0}
