@@ -138,6 +138,14 @@ def first(diagnosis: Diagnosis) -> str:
             " version! Only the versions between 2017 and 2022 (inclusive) are supported!",
             "KB0076",
         ),
+        ("AssertionError: Torch is not able to use GPU; add --skip-torch-cuda-test", "KB0046"),
+        (
+            "RuntimeError: It looks like your LightningModule has parameters that were not used in"
+            " producing the loss returned by training_step.",
+            "KB0036",
+        ),
+        ("CUDA kernel failed : an illegal memory access was encountered", "KB0039"),
+        ('it only shows "Failed to find C compiler. Please specify via CC"', "KB0058"),
         ("collect2: fatal error: ld terminated with signal 9 [Killed]", "KB0086"),
         (
             "FileExistsError: [WinError 183] Cannot create a file when that file already exists:"
@@ -177,6 +185,8 @@ def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
         " libcudart.so.11.0: cannot open shared object file: No such file or directory",
         "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
         "RuntimeError: HIP error: device kernel image is invalid",
+        "RuntimeError: HIP error: invalid device function",
+        "torch-npu 2.5.1\nAssertionError: Torch not compiled with CUDA enabled",
         "g++ -lcuda\n/usr/bin/ld: cannot find -lcuda\nmake: *** [Makefile:9: x] Error 1",
     ],
 )

@@ -22,19 +22,20 @@ QUOTES = tuple(
     for quote in "\"'"
 )
 """The matched text between two quotation marks of a kind, on one line of one text."""
-SPAN = rf"(?<![\w`])`{_inside.format('`')}\0{_inside.format('`')}`(?![\w`])"
-"""The matched text in a code span of Markdown."""
-PASTED = (
-    r"^[\s*_>.\d)-]*$"
-    r"|(?:[Ee]rrors?|[Ee]xceptions?|[Ww]arnings?|[Ff]ail(?:s|ed|ure|ures|ing)?|[Mm]essages?"
+REPORTED = (
+    r"(?:[Ee]rrors?|[Ee]xceptions?|[Ww]arnings?|[Ff]ail(?:s|ed|ure|ures|ing)?|[Mm]essages?"
     r"|[Oo]utput|[Tt]raceback|[Ll]og|[Cc]rash(?:es|ed)?|[Ii]ssue|[Pp]roblem|[Bb]ug|[Ss]ymptom"
-    r"|[Dd]ies|[Aa]borts?|[Rr]easons?|[Cc]auses?|following|this|below|got|gets?|getting|gives?|gave"
-    r"|giving|see|seeing|saw|hit|hitting|met|shows?|says?|said|prints?|printed|reports?|reported"
-    r"|throws?|threw|throwing|raised|receive[sd]?|receiving|encounter(?:s|ed|ing)?|obtain(?:ed)?"
-    r"|with|by|occurs?|appears?|is|was|because|due to)"
+    r"|[Dd]ies|[Aa]borts?|[Rr]easons?|[Cc]auses?|following|this|below|[Gg]ot|[Gg]ets?|[Gg]etting"
+    r"|[Gg]ives?|gave|giving|see|[Ss]eeing|saw|hit|hitting|met|[Ss]hows?|[Ss]ays?|said|prints?"
+    r"|printed|reports?|reported|[Tt]hrows?|threw|throwing|raised|receive[sd]?|receiving"
+    r"|encounter(?:s|ed|ing)?|obtain(?:ed)?|with|by|occurs?|appears?|is|was|because|due to)"
     r"(?: (?:an?|the|this|following|me|us|error|errors|exception|warning|message|now|then|as|like))"
     r"{0,3}(?:[*_]{1,2}| ?:| ?=| ?->| ?=>| [-\u2013\u2014])?[ *_]*$"
 )
+"""Words before a quotation by which people report a failure in an issue tracker."""
+SPAN = rf"(?<![\w`])`{_inside.format('`')}\0{_inside.format('`')}`(?![\w`])"
+"""The matched text in a code span of Markdown."""
+PASTED = rf"^[\s*_>.\d)-]*$|{REPORTED}"
 """What stands before a code span that is a pasted failure, not a mention of one: how people report
 in an issue tracker."""
 
@@ -48,7 +49,7 @@ INTRODUCES = (
     r"|[Mm]essage|because|because of|due to|raised|threw|got|(?:failed|died|ended|aborted|exited)"
     r" with)(?:\s?:\s?|=|\s)\(?"
     r"|\b\w*(?:Error|Exception|Warning|OutOfResources|Unsupported)\((?:[\w.]{1,40}=)?"
-    r"|^(?=.)what\(\): {1,4})$"
+    rf"|^(?=.)what\(\): {{1,4}})$|{REPORTED}"
 )
 """What stands before the quotation mark, where the quoted text is what happened."""
 INTRODUCTION = 60
