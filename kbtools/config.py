@@ -144,6 +144,24 @@ class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """
 
 
+Text = Annotated[str, Meta(min_length=6)]
+
+
+class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Table `[diagnose]`: texts of products by which `diagnose` knows what a line of a log is.
+
+    Each is a part of a line. What Python, compilers, build programs and shells print is known
+    without them.
+    """
+
+    wrappers: tuple[Text, ...] = ()
+    """In lines that report the failure of another process or program."""
+    witnesses: tuple[Text, ...] = ()
+    """In lines that notice what another process did: it stopped, or failed at an earlier call."""
+    aftermath: tuple[Text, ...] = ()
+    """In lines that are printed on the way out, after a failure."""
+
+
 Colour = Annotated[str, Meta(pattern=r"^#[0-9a-f]{6}$")]
 
 
@@ -184,6 +202,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     article: ArticleForm = ArticleForm()
     run: Running = Running()
     toolchain: ToolchainForm = ToolchainForm()
+    diagnose: Texts = Texts()
     site: Site = Site()
     ci: Ci = Ci()
     root: Path = Path()

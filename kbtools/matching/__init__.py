@@ -1,5 +1,6 @@
-"""A pasted log → the articles that it is about: `Matcher(index).diagnose(text)`."""
+"""A pasted log → what failed first, and the articles about it: `Matcher(index).diagnose(text)`."""
 
+from kbtools.matching.first import FirstFailure
 from kbtools.matching.index import Index, IndexEntry, index_of, load, of_base
 from kbtools.matching.matcher import Diagnosis, Matcher
 from kbtools.matching.matches import Match
@@ -7,6 +8,7 @@ from kbtools.packaged import settings_of
 
 __all__ = [
     "Diagnosis",
+    "FirstFailure",
     "Index",
     "IndexEntry",
     "Match",

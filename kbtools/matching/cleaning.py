@@ -154,6 +154,24 @@ class Log:
         start, end = self._starts[index], self._end(index)
         return self.text[start : end if most is None else min(end, start + most)]
 
+    def line_start(self, index: int) -> int:
+        """Where a line begins in `text`."""
+        return self._starts[index]
+
+    def line_end(self, index: int) -> int:
+        """Where a line ends in `text`."""
+        return self._end(index)
+
+    @property
+    def size(self) -> int:
+        """The number of lines."""
+        return len(self._starts)
+
+    @property
+    def gap_at(self) -> int | None:
+        """The line before which lines of a long log were left out; None for a log in full."""
+        return self._lines.gap_at if self._lines.gap else None
+
     def prefixed_line(self, index: int) -> str:
         """A line with what stands before the program's own text."""
         return self._lines.prefixed[index]

@@ -12,10 +12,11 @@ from kbtools import __version__, config
 from kbtools.articles import links
 from kbtools.articles.model import FrontMatter, Signature
 from kbtools.cache import file_state
-from kbtools.config import Config, KbtoolsError
+from kbtools.config import Config, KbtoolsError, Texts
 from kbtools.files import cache_folder, write_whole
 from kbtools.matching import downloads
 from kbtools.matching.cleaning import NOISE, PREFIXES
+from kbtools.matching.first_rules import FirstRules
 from kbtools.matching.rules import Rules
 from kbtools.matching.versions import OF_MACHINE, VersionPatterns, version_patterns
 from kbtools.packaged import settings_of
@@ -62,6 +63,9 @@ class Index(msgspec.Struct, frozen=True):
     prefixes: tuple[str, ...] = PREFIXES
     versions: VersionPatterns = OF_MACHINE
     rules: Rules = Rules()
+    first: FirstRules = FirstRules()
+    texts: Texts = Texts()
+    """Of products, by which lines are known that report the failure of another program."""
 
     def address(self, article: str) -> str:
         """Where to read an article: its page, or the command that shows it."""
@@ -96,6 +100,7 @@ def index_of(matters: Iterable[FrontMatter], settings: Config) -> Index:
         repository=base.repository,
         install=base.install,
         versions=versions,
+        texts=settings.diagnose,
         rules=Rules(machine=tuple(name for name, _ in versions if name in MACHINE)),
     )
 

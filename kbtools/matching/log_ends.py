@@ -6,6 +6,7 @@ import re
 from typing import BinaryIO
 
 import msgspec
+from msgspec.structs import replace
 
 from kbtools.matching.matcher import Diagnosis
 
@@ -41,13 +42,18 @@ def in_whole_log(answer: Diagnosis, ends: LogEnds) -> Diagnosis:
     """The diagnosis of a log's ends, with the numbers that the lines have in the whole log."""
     if not ends.left_out:
         return answer
-    matches = tuple(
-        msgspec.structs.replace(match, line=match.line + ends.left_out)
-        if match.line > ends.head_lines
-        else match
-        for match in answer.matches
+
+    def in_log(line: int) -> int:
+        return line + ends.left_out if line > ends.head_lines else line
+
+    matches = tuple(replace(match, line=in_log(match.line)) for match in answer.matches)
+    first = answer.first and replace(
+        answer.first,
+        line=in_log(answer.first.line),
+        echoes=tuple(map(in_log, answer.first.echoes)),
     )
-    return msgspec.structs.replace(answer, matches=matches, lines=answer.lines + ends.left_out)
+    lines = answer.lines + ends.left_out
+    return replace(answer, first=first, matches=matches, lines=lines)
 
 
 def _line_ends(text: bytes, before: bytes = b"") -> int:

@@ -14,6 +14,8 @@ import msgspec
 
 from kbtools.articles.model import Signature
 from kbtools.matching.cleaning import Log, clean
+from kbtools.matching.first import FirstFailure, first_failure
+from kbtools.matching.first_lines import LineReader
 from kbtools.matching.hits import Examination, Hit, LineKind, NearText
 from kbtools.matching.index import Index, IndexEntry
 from kbtools.matching.matches import Match, claim_of, match_of, rank
@@ -23,10 +25,12 @@ from kbtools.matching.versions import VersionReader, as_toolchain
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """The articles that a log is about, best first; none is an answer, too."""
+    """What failed first in a log, and the articles that it is about; none is an answer, too."""
 
     schema: Literal[2] = 2
     """Version of this format; docs/diagnose.md says what changed in each."""
+    first: FirstFailure | None
+    """What failed first; None where nothing failed."""
     matches: tuple[Match, ...]
     versions: dict[str, str]
     """Name → version, as the log shows them."""
@@ -46,6 +50,7 @@ class Matcher:
         self._literals = tuple(owners)
         self._automaton = ahocorasick_rs.AhoCorasick(self._literals)
         self._versions = VersionReader(index.versions)
+        self._lines = LineReader(index.first, index.texts)
 
     def diagnose(self, raw: str) -> Diagnosis:
         """The articles whose failure a log shows, best first.
@@ -56,6 +61,7 @@ class Matcher:
         """
         lines = clean(raw)
         log = Log(lines)
+        first = first_failure(log, self._lines)
         versions = self._versions.read(log.text)
         best = self._best(log)
         for joint in JOINTS:
@@ -69,6 +75,7 @@ class Matcher:
         claims = {identifier: claim_of(hit.entry, toolchain) for identifier, hit in best.items()}
         ranked = sorted(best.values(), key=lambda hit: rank(hit, claims[hit.entry.id], log))
         return Diagnosis(
+            first=first,
             matches=tuple(match_of(hit, claims[hit.entry.id], log, ranked) for hit in ranked),
             versions=versions,
             lines=log.line_number(len(log.text)),

@@ -1,4 +1,4 @@
-"""For people: the articles that a log is about, as lines of text."""
+"""For people: what failed first in a log, and the articles that it is about, as lines of text."""
 
 from __future__ import annotations
 
@@ -7,30 +7,48 @@ from typing import TYPE_CHECKING
 
 from click import style
 
-from kbtools.matching import Diagnosis, Match
+from kbtools.matching import Diagnosis, FirstFailure, Match
 
 if TYPE_CHECKING:
     from kbtools.matching.scoring import Score, ScoredLog
 
 WIDTH = 120
 """Characters of a log's line that are printed."""
+ECHOES = 8
+"""Lines that follow from the first failure, as many as are listed."""
 ANSWERS = {"affected": "red", "not affected": "green", "unknown": "yellow"}
 
 
 def diagnosis(answer: Diagnosis, top: int, addresses: dict[str, str]) -> str:
-    """The best articles and why, or that there is none.
+    """What failed first; then the best articles and why, or that there is none.
 
     `top` is how many articles are printed in full. `addresses` is id → where to read the article.
     """
+    blocks = ["\n".join(_first(answer.first))] if answer.first else []
     if not answer.matches:
         lines = "this line" if answer.lines == 1 else f"these {answer.lines} lines"
-        return f"none: nothing in {lines} is a failure in the knowledge base"
+        none = f"none: nothing in {lines} is a failure in the knowledge base"
+        return "\n\n".join((*blocks, none))
     best = answer.matches[:top]
-    blocks = ["\n".join(_match(match, addresses[match.id])) for match in best]
+    blocks += ["\n".join(_match(match, addresses[match.id])) for match in best]
     rest = len(answer.matches) - len(best)
     if rest:
         blocks.append(f"and {rest} more: --top {len(answer.matches)}")
     return "\n\n".join(blocks)
+
+
+def _first(first: FirstFailure) -> Iterator[str]:
+    process = f", {first.process}" if first.process else ""
+    text = first.text if len(first.text) <= WIDTH else first.text[:WIDTH] + "…"
+    yield f"{style('failed first', bold=True)}  line {first.line}{process} ({first.kind})"
+    yield f"  {text}"
+    if first.echoes:
+        lines = ", ".join(map(str, first.echoes[:ECHOES]))
+        rest = len(first.echoes) - ECHOES
+        more = f" and {rest} more" if rest > 0 else ""
+        yield f"  echoes        line{'s' * (len(first.echoes) > 1)} {lines}{more}"
+    if not first.confident:
+        yield f"  {style('not sure', fg='yellow')}      {first.why}"
 
 
 def _match(match: Match, address: str) -> Iterator[str]:

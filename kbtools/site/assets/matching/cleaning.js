@@ -76,6 +76,11 @@ export class Log {
       this.starts[i] = this.starts[i - 1] + pieces[i - 1].length + this.joint;
   }
 
+  /** The number of lines. */
+  get size() {
+    return this.starts.length;
+  }
+
   /** The line that a place of `text` lies in, from 0: an index for the methods below. */
   lineIndex(offset) {
     let [low, high] = [0, this.starts.length];

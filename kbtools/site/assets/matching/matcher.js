@@ -2,6 +2,8 @@
 // says why each step is as it is. A test compares their answers, log by log.
 
 import { Cleaner, Log } from "./cleaning.js";
+import { firstFailure } from "./first.js";
+import { LineReader } from "./first_lines.js";
 import { Examination, LineKind, NearText, Patterns, strength } from "./hits.js";
 import { Literals } from "./literals.js";
 import { claimOf, matchOf, rank } from "./matches.js";
@@ -28,12 +30,14 @@ class Matcher {
     this.cleaner = new Cleaner(index);
     this.versions = new VersionReader(index.versions);
     this.patterns = new Patterns(index.rules);
+    this.lines = new LineReader(index);
   }
 
   /** The articles whose failure a log shows, best first; what Python's `Diagnosis` is as JSON. */
   diagnose(raw) {
     const lines = this.cleaner.clean(raw);
     let log = new Log(lines);
+    const first = firstFailure(log, this.lines);
     const versions = this.versions.read(log.text);
     let best = this.best(log);
     for (const joint of this.rules.joints) {
@@ -50,7 +54,7 @@ class Matcher {
     }).sort((left, right) => compared(left.key, right.key));
     const hits = ranked.map(({ hit }) => hit);
     const matches = ranked.map(({ hit, claim }) => matchOf(hit, claim, log, hits, this.patterns));
-    return { schema: SCHEMA, matches, versions, lines: log.lineNumber(log.text.length) };
+    return { schema: SCHEMA, first, matches, versions, lines: log.lineNumber(log.text.length) };
   }
 
   /** For each article that a log is about, the hit that is the best evidence for it. */

@@ -1,0 +1,136 @@
+"""What failed first: the line of a log that the other failures follow from.
+
+The twin of this module is `site/assets/matching/first.js`. `first_rules` says how lines read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kbtools.matching.cleaning import Log
+from kbtools.matching.first_lines import LineReader, LogReader, Record
+from kbtools.matching.first_links import linked
+from kbtools.matching.first_rules import Kind, Weight
+
+WHY = {
+    Weight.HANDLED: "this exception was being handled when another one was raised",
+    Weight.DEATH: "",
+    Weight.LOGGED: "it was logged as an error, and nothing in this text ended with it",
+    Weight.WITNESS: "it only says that another process, or a connection, had stopped: look for an"
+    " earlier line, or for the logs of the other processes",
+    Weight.WRAPPER: "it reports a failure that is not in this text: show the lines above it, or the"
+    " log of the process that it names",
+    Weight.AFTERMATH: "it was printed on the way out: show the lines above it",
+}
+"""Why a record of each weight is no confident answer."""
+
+
+class FirstFailure(msgspec.Struct, frozen=True):
+    """The line that the other failures of a log follow from."""
+
+    line: int
+    """Of the log, from 1."""
+    text: str
+    process: str
+    """The rank, worker or pod that printed it, as the log names it; empty where it names none."""
+    kind: Kind
+    echoes: tuple[int, ...]
+    """Lines that repeat it, report it or follow from it."""
+    confident: bool
+    why: str
+    """Why it is not confident; else empty."""
+
+
+def first_failure(log: Log, lines: LineReader) -> FirstFailure | None:
+    """What failed first in a log; None where nothing failed."""
+    reader = LogReader(log, lines)
+    records = linked(reader)
+    if not records:
+        return None
+    weight = min(record.weight for record in records)
+    first = _earliest([record for record in records if record.weight == weight])
+    others = [record for record in records if record is not first]
+    echoes = (_number(log, record) for record in others if _is_echo(record, first, lines))
+    why = _doubt(first, others, reader)
+    return FirstFailure(
+        line=_number(log, first),
+        text=_message(first, reader),
+        process=first.process,
+        kind=first.kind,
+        echoes=tuple(dict.fromkeys(echoes))[: lines.rules.most_echoes],
+        confident=not why,
+        why=why,
+    )
+
+
+def _number(log: Log, record: Record) -> int:
+    """The line of a record, from 1, in the log as it was pasted."""
+    return log.line_number(log.line_start(record.line))
+
+
+def _message(record: Record, reader: LogReader) -> str:
+    """The text of a record, with the next line where its own ends before the message."""
+    if not record.text.endswith(":"):
+        return record.text
+    below = range(record.line + 1, record.line + 1 + reader.rules.lines_between)
+    message = next(filter(None, map(reader.line, below)), "")
+    return f"{record.text} {message}".strip()
+
+
+def _earliest(records: Sequence[Record]) -> Record:
+    """The first of these records: by their times where all processes show them, else by lines."""
+    of_process: dict[str, Record] = {}
+    for record in records:
+        of_process.setdefault(record.process, record)
+    rivals = list(of_process.values())
+    return min(rivals, key=_order) if _are_timed(rivals) else rivals[0]
+
+
+def _order(record: Record) -> tuple[int, int, int]:
+    moment = record.moment
+    return (moment.day, moment.microseconds, record.line) if moment else (0, 0, record.line)
+
+
+def _are_timed(records: Sequence[Record]) -> bool:
+    """Whether the times of records can be compared."""
+    days = {record.moment.day > 0 if record.moment else None for record in records}
+    return len(days) == 1 and None not in days
+
+
+def _is_echo(record: Record, first: Record, lines: LineReader) -> bool:
+    """Whether a record repeats the first failure, or follows from it."""
+    return record.weight > first.weight or _is_same(record, first, lines)
+
+
+def _is_same(record: Record, first: Record, lines: LineReader) -> bool:
+    """Whether the message of the first failure is part of a record."""
+    same = lines.patterns.same
+    message = same.sub("#", first.text.partition(": ")[2] or first.text)
+    return message in same.sub("#", record.text)
+
+
+def _doubt(first: Record, others: Sequence[Record], reader: LogReader) -> str:
+    """Why a first failure is no confident answer; empty if it is."""
+    if WHY.get(first.weight):
+        return WHY[first.weight]
+    gap_at = reader.log.gap_at
+    if gap_at is not None and first.line >= gap_at:
+        return "lines in the middle of this long log were not read"
+    rivals = [record for record in others if _is_rival(record, first, reader.lines)]
+    if rivals:
+        return f"line {_number(reader.log, rivals[0])} reads as a failure of its own"
+    last = max((record.line for record in others), default=first.line)
+    if reader.log.size - max(last, first.line) > reader.rules.lines_after:
+        return "the program printed much more after it"
+    return ""
+
+
+def _is_rival(record: Record, first: Record, lines: LineReader) -> bool:
+    """Whether a record may have come about without the first failure."""
+    if record.weight > first.weight or first.weight is Weight.DEATH:
+        return False
+    if first.kind == record.kind == "compiler error":
+        return False
+    return not _is_same(record, first, lines)

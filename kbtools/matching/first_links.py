@@ -1,0 +1,147 @@
+"""The records of a log, each with the weight that its place among the others gives it.
+
+A traceback is closed by its exception; an exception that is chained to an earlier one follows
+from it; an exception whose message quotes another one, from a worker, say, follows from that. The
+twin of this module is `site/assets/matching/first_links.js`.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kbtools.matching.first_lines import LogReader, Record
+from kbtools.matching.first_rules import Weight
+
+RAISED = ("exception", "assertion", "watchdog", "peer", "wrapper", "aftermath")
+"""Kinds of a record that may be an exception."""
+
+
+SECOND = 1_000_000
+"""In microseconds: a message of several lines is printed in less."""
+
+
+class Stream:
+    """What one process has printed so far."""
+
+    def __init__(self) -> None:
+        self.last: int | None = None
+        """The line of its last exception."""
+        self.logged: int | None = None
+        """The last line that was logged as an error."""
+        self.header = -1
+        """The line on which its last traceback begins."""
+        self.link: bool | None = None
+        """Whether the next exception is raised from the last; None where they are not linked."""
+
+
+def linked(log: LogReader) -> list[Record]:
+    """The records of a log, in the order of their lines."""
+    records: dict[int, Record] = {}
+    streams: dict[str, Stream] = {}
+    for index in log.lines.alarms(log.log):
+        process = log.process(index)
+        stream = streams.setdefault(process, Stream())
+        line = log.line(index)
+        if log.patterns.direct.search(line) or log.patterns.handling.search(line):
+            stream.link = log.patterns.direct.search(line) is not None
+            continue
+        if log.patterns.header.search(line):
+            stream.header = index
+            record = _closing(log, index, process)
+            last = None if stream.logged is None else records.get(stream.logged)
+            if last is not None and index - last.line <= log.rules.lines_between:
+                records[last.line] = replace(last, weight=Weight.WRAPPER)  # it introduces this
+        else:
+            record = log.record(index) if index not in records else None
+        if record is None or record.line in records:
+            continue
+        record = _unquoted(log, record)
+        earlier = None if stream.last is None else records[stream.last]
+        if earlier is not None:
+            earlier, record = _related(log, earlier, record, stream)
+            records[earlier.line] = earlier
+        if record.weight is Weight.LOGGED:
+            stream.logged = record.line
+        if record.kind in RAISED:
+            stream.last = record.line
+        records[record.line] = record
+    return sorted(records.values(), key=lambda record: record.line)
+
+
+def _related(
+    log: LogReader, earlier: Record, later: Record, stream: Stream
+) -> tuple[Record, Record]:
+    """An exception and the next record of its process, with the weights that they have together."""
+    if stream.link is not None and later.kind in RAISED:
+        is_lookup = log.patterns.lookup.search(earlier.text) is not None
+        is_direct, stream.link = stream.link, None
+        if is_lookup and not is_direct and later.weight is Weight.CAUSE:
+            return replace(earlier, weight=Weight.HANDLED), later
+        return earlier, replace(later, weight=max(later.weight, Weight.WRAPPER))
+    if later.weight > Weight.LOGGED or not _is_in_message(log, earlier, later, stream):
+        return earlier, later
+    if later.kind in ("compiler error", "refusal") and earlier.weight is Weight.CAUSE:
+        return replace(earlier, weight=Weight.WRAPPER), later  # it shows what a compiler printed
+    if later.kind in ("compiler error", "refusal"):
+        return earlier, later
+    return earlier, replace(later, weight=max(later.weight, earlier.weight, Weight.LOGGED))
+
+
+def _is_in_message(log: LogReader, earlier: Record, later: Record, stream: Stream) -> bool:
+    """Whether a record is one of the further lines of an exception's message."""
+    return (
+        earlier.kind in ("exception", "assertion")
+        and stream.header < earlier.line
+        and later.line - earlier.line <= log.rules.lines_of_message
+        and not _is_later(earlier, later)
+    )
+
+
+def _is_later(earlier: Record, later: Record) -> bool:
+    """Whether more than a second lies between two records, by their times."""
+    if earlier.moment is None or later.moment is None:
+        return False
+    return abs(later.moment.microseconds - earlier.moment.microseconds) > SECOND
+
+
+def _closing(log: LogReader, header: int, process: str) -> Record | None:
+    """The record of the exception that closes a traceback, which begins on the line `header`."""
+    above = log.line(header - 1)
+    process = process or log.lines.named_process(above)
+    depth, is_source = log.log.depth(header), False
+    steps = 0
+    last = min(header + 1 + 4 * log.rules.lines_of_traceback, log.log.size)
+    for index in range(header + 1, last):
+        line = log.line(index)
+        if not line or log.process(index) not in ("", process):
+            continue
+        steps += 1
+        if steps > log.rules.lines_of_traceback or log.patterns.header.search(line):
+            return None
+        is_deeper = log.log.depth(index) > depth
+        if log.patterns.frame.search(line):
+            is_source = True
+        elif is_deeper or (is_source and not log.patterns.exception.search(line)):
+            is_source = False  # at the depth of its frame, if the text lost its indentation
+        else:
+            break
+    else:
+        return None
+    if log.patterns.goes_on.search(above):
+        return None
+    record = log.record(index, process, closes=True)
+    if record is not None and log.patterns.destructor.search(above):
+        return replace(record, weight=Weight.AFTERMATH, kind="aftermath")
+    return record
+
+
+def _unquoted(log: LogReader, record: Record) -> Record:
+    """The record of an exception; a wrapper if its message is the exception below it."""
+    if record.weight is not Weight.CAUSE or not log.patterns.quotes.search(record.text):
+        return record
+    for index in range(record.line + 1, record.line + 1 + log.rules.lines_between):
+        if line := log.line(index):
+            if log.patterns.quoting.search(line):
+                return replace(record, weight=Weight.WRAPPER, kind="wrapper")
+            break
+    return record

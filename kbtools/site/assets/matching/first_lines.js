@@ -1,0 +1,175 @@
+// The records of a log's failures, what each line reads as, who printed it and when: the twin of
+// kbtools/matching/first_lines.py. Its patterns come with the index.
+
+import { strip } from "./cleaning.js";
+import { Examination, Patterns } from "./hits.js";
+import { Literals } from "./literals.js";
+import { expression } from "./pattern.js";
+
+/** What a line tells of the failure; the smaller, the closer it is to the first one. */
+export const Weight = Object.freeze({
+  CAUSE: 0, HANDLED: 1, DEATH: 2, LOGGED: 3, WITNESS: 4, WRAPPER: 5, AFTERMATH: 6,
+});
+
+const COMPILED = [
+  "exception", "closing", "loud", "level", "statement", "mild", "warning", "pytest", "stack",
+  "goes_on", "header", "frame", "destructor", "direct", "handling", "lookup", "quoting", "quotes",
+  "time",
+];
+
+/** Reads lines of any number of logs, by the rules and the texts of an index. */
+export class LineReader {
+  constructor({ first, texts, rules }) {
+    this.rules = first;
+    this.hitPatterns = new Patterns(rules);
+    this.texts = [
+      [Weight.AFTERMATH, "aftermath", texts.aftermath],
+      [Weight.WRAPPER, "wrapper", texts.wrappers],
+      [Weight.WITNESS, "peer", texts.witnesses],
+    ];
+    this.automaton = new Literals([...new Set(
+      [...first.alarms, ...texts.aftermath, ...texts.wrappers, ...texts.witnesses])]);
+    this.forms = first.forms.map(({ weight, kind, patterns }) =>
+      [weight, kind, expression(patterns.join("|"))]);
+    this.processes = first.processes.map((pattern) => expression(pattern));
+    this.namesProcess = first.names_process.map((pattern) => expression(pattern));
+    this.patterns = Object.fromEntries(COMPILED.map((name) => [name, expression(first[name])]));
+    this.patterns.same = expression(first.same, { flags: "g" });
+  }
+
+  /** The lines that may report a failure; of many, the first and the last. */
+  alarms(log) {
+    const alarms = new Set();
+    for (let index = 0; index < log.size; index++)
+      if (this.patterns.loud.test(log.prefix(index))) alarms.add(index);
+    for (const starts of this.automaton.occurrences(log.text).values()) {
+      let end = -1;
+      for (const start of starts) {
+        if (start < end) continue;
+        const index = log.lineIndex(start);
+        alarms.add(index);
+        end = log.end(index);
+      }
+    }
+    const lines = [...alarms].sort((left, right) => left - right);
+    const most = this.rules.most_lines;
+    const last = Math.floor(most / 3);
+    return lines.length <= most
+      ? lines : [...lines.slice(0, most - last), ...lines.slice(lines.length - last)];
+  }
+
+  /** What a line reads as by itself; null where it reports no failure. */
+  reading(line, prefix) {
+    const { patterns } = this;
+    if (!line || patterns.warning.test(line) || patterns.stack.test(line)) return null;
+    for (const [weight, kind, words] of this.texts)
+      for (const word of words)
+        if (line.includes(word)) return { weight, kind, start: line.indexOf(word) };
+    if (patterns.pytest.test(prefix) && line.startsWith("assert "))
+      return { weight: Weight.CAUSE, kind: "assertion", start: 0 };
+    for (const [weight, kind, pattern] of this.forms) {
+      const match = pattern.exec(line);
+      if (!match) continue;
+      const isMild = weight >= Weight.LOGGED && patterns.mild.test(prefix);
+      return isMild ? null : { weight, kind, start: match.index };
+    }
+    return patterns.level.test(prefix) ? { weight: Weight.LOGGED, kind: "error", start: 0 } : null;
+  }
+
+  /** The process that a prefix names; empty where it names none. */
+  process(prefix) {
+    return strip(prefix) ? firstGroup(this.processes, prefix) : "";
+  }
+
+  /** The process that a line of text names. */
+  namedProcess(line) {
+    return firstGroup(this.namesProcess, line);
+  }
+
+  /** When a line was printed: what its prefix shows, or that of a line above it by its process. */
+  moment(log, index, process) {
+    for (let above = index; above > Math.max(index - this.rules.lines_back, -1); above--) {
+      const prefix = log.prefix(above);
+      const time = prefix.includes(":") ? this.patterns.time.exec(prefix) : null;
+      if (time && (above === index || ["", process].includes(this.process(prefix))))
+        return momentOf(time);
+    }
+    return null;
+  }
+}
+
+/** Reads the lines of one log. */
+export class LogReader {
+  constructor(log, lines) {
+    this.log = log;
+    this.lines = lines;
+    this.rules = lines.rules;
+    this.patterns = lines.patterns;
+    this.examination = new Examination(log, lines.hitPatterns);
+  }
+
+  /** The beginning of a line. */
+  line(index) {
+    return strip(this.log.line(index, this.rules.most_characters));
+  }
+
+  /** The process that the prefix of a line names. */
+  process(index) {
+    return this.lines.process(this.log.prefix(index));
+  }
+
+  /** The record of a line, or null where it reports no failure. */
+  record(index, process = "", closes = false) {
+    const { log, patterns, lines } = this;
+    const line = this.line(index);
+    const prefix = log.prefix(index);
+    const isStatement = patterns.statement.test(prefix);
+    const text = isStatement ? `${strip(prefix)} ${line}` : line;
+    let reading = lines.reading(text, prefix);
+    const isClosing = closes ||
+      (patterns.pytest.test(prefix) && !(index > 0 && patterns.pytest.test(log.prefix(index - 1))));
+    if (isClosing && patterns.closing.test(line) && (!reading || reading.weight === Weight.LOGGED))
+      reading = { weight: Weight.CAUSE, kind: "exception", start: 0 };
+    if (!reading) return null;
+    const { weight, kind, start } = reading;
+    if (!(isClosing || isStatement) && this.isNoReport(index, start)) return null;
+    if (weight <= Weight.LOGGED && this.goesOn(index)) return null;
+    let printedBy = this.process(index) || process;
+    if (weight >= Weight.WITNESS) printedBy = printedBy || lines.namedProcess(line);
+    const moment = lines.moment(log, index, printedBy);
+    return { line: index, text, weight, kind, process: printedBy, moment };
+  }
+
+  /** Whether a line is source, or only mentions a failure, at `start`. */
+  isNoReport(index, start) {
+    const { log, examination } = this;
+    if (this.patterns.pytest.test(log.prefix(index))) return false;
+    const offset = log.starts[index];
+    if (examination.isCode(offset)) return true;
+    return examination.isOnlyMentioned(offset, { start: offset + start, end: log.end(index) });
+  }
+
+  /** Whether the program says below a line that it goes on. */
+  goesOn(index) {
+    for (let line = index + 1; line <= index + this.rules.lines_below; line++)
+      if (this.patterns.goes_on.test(this.line(line))) return true;
+    return false;
+  }
+}
+
+function firstGroup(patterns, text) {
+  for (const pattern of patterns) {
+    const match = pattern.exec(text);
+    if (match) return strip(match[1]);
+  }
+  return "";
+}
+
+function momentOf(time) {
+  const [month, day] = [Number(time[1] || time[3] || 0), Number(time[2] || time[4] || 0)];
+  const [hours, minutes, seconds] = [Number(time[5]), Number(time[6]), Number(time[7])];
+  const fraction = Number((time[8] || "").padEnd(6, "0").slice(0, 6));
+  return {
+    day: 31 * month + day, microseconds: ((hours * 60 + minutes) * 60 + seconds) * 1e6 + fraction,
+  };
+}

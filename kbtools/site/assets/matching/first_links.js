@@ -1,0 +1,112 @@
+// The records of a log, each with the weight that its place among the others gives it: the twin of
+// kbtools/matching/first_links.py, which says why each step is as it is.
+
+import { Weight } from "./first_lines.js";
+
+const RAISED = ["exception", "assertion", "watchdog", "peer", "wrapper", "aftermath"];
+const PRINTED = ["compiler error", "refusal"];
+const SECOND = 1e6; // in microseconds
+
+/** The records of a log, in the order of their lines. */
+export function linked(reader) {
+  const { patterns } = reader;
+  const records = new Map();
+  const streams = new Map();
+  for (const index of reader.lines.alarms(reader.log)) {
+    const process = reader.process(index);
+    if (!streams.has(process))
+      streams.set(process, { last: null, logged: null, header: -1, link: null });
+    const stream = streams.get(process);
+    const line = reader.line(index);
+    const isDirect = patterns.direct.test(line);
+    if (isDirect || patterns.handling.test(line)) {
+      stream.link = isDirect;
+      continue;
+    }
+    let record = null;
+    if (patterns.header.test(line)) {
+      stream.header = index;
+      record = closing(reader, index, process);
+      const logged = stream.logged === null ? null : records.get(stream.logged);
+      if (logged && index - logged.line <= reader.rules.lines_between)
+        records.set(logged.line, { ...logged, weight: Weight.WRAPPER });
+    } else if (!records.has(index)) record = reader.record(index);
+    if (!record || records.has(record.line)) continue;
+    record = unquoted(reader, record);
+    if (stream.last !== null) {
+      const [earlier, later] = related(reader, records.get(stream.last), record, stream);
+      records.set(earlier.line, earlier);
+      record = later;
+    }
+    if (record.weight === Weight.LOGGED) stream.logged = record.line;
+    if (RAISED.includes(record.kind)) stream.last = record.line;
+    records.set(record.line, record);
+  }
+  return [...records.values()].sort((left, right) => left.line - right.line);
+}
+
+/** An exception and the next record of its process, with the weights that they have together. */
+function related(reader, earlier, later, stream) {
+  if (stream.link !== null && RAISED.includes(later.kind)) {
+    const isLookup = reader.patterns.lookup.test(earlier.text);
+    const isDirect = stream.link;
+    stream.link = null;
+    if (isLookup && !isDirect && later.weight === Weight.CAUSE)
+      return [{ ...earlier, weight: Weight.HANDLED }, later];
+    return [earlier, { ...later, weight: Math.max(later.weight, Weight.WRAPPER) }];
+  }
+  if (later.weight > Weight.LOGGED || !isInMessage(reader, earlier, later, stream))
+    return [earlier, later];
+  if (PRINTED.includes(later.kind))
+    return [earlier.weight === Weight.CAUSE ? { ...earlier, weight: Weight.WRAPPER } : earlier, later];
+  return [earlier, { ...later, weight: Math.max(later.weight, earlier.weight, Weight.LOGGED) }];
+}
+
+/** Whether a record is one of the further lines of an exception's message. */
+const isInMessage = (reader, earlier, later, stream) =>
+  ["exception", "assertion"].includes(earlier.kind) && stream.header < earlier.line &&
+  later.line - earlier.line <= reader.rules.lines_of_message && !isLater(earlier, later);
+
+/** Whether more than a second lies between two records, by their times. */
+const isLater = (earlier, later) =>
+  earlier.moment !== null && later.moment !== null &&
+  Math.abs(later.moment.microseconds - earlier.moment.microseconds) > SECOND;
+
+/** The record of the exception that closes a traceback, which begins on the line `header`. */
+function closing(reader, header, processOfHeader) {
+  const { log, patterns, rules } = reader;
+  const above = reader.line(header - 1);
+  const process = processOfHeader || reader.lines.namedProcess(above);
+  const depth = log.depth(header);
+  const end = Math.min(header + 1 + 4 * rules.lines_of_traceback, log.size);
+  let isSource = false;
+  let steps = 0;
+  let index = header + 1;
+  for (; index < end; index++) {
+    const line = reader.line(index);
+    if (!line || !["", process].includes(reader.process(index))) continue;
+    steps += 1;
+    if (steps > rules.lines_of_traceback || patterns.header.test(line)) return null;
+    if (patterns.frame.test(line)) isSource = true;
+    else if (log.depth(index) > depth || (isSource && !patterns.exception.test(line))) isSource = false;
+    else break;
+  }
+  if (index >= end || patterns.goes_on.test(above)) return null;
+  const record = reader.record(index, process, true);
+  if (record && patterns.destructor.test(above))
+    return { ...record, weight: Weight.AFTERMATH, kind: "aftermath" };
+  return record;
+}
+
+/** The record of an exception; a wrapper if its message is the exception below it. */
+function unquoted(reader, record) {
+  const { patterns, rules } = reader;
+  if (record.weight !== Weight.CAUSE || !patterns.quotes.test(record.text)) return record;
+  for (let index = record.line + 1; index <= record.line + rules.lines_between; index++) {
+    const line = reader.line(index);
+    if (!line) continue;
+    return patterns.quoting.test(line)
+      ? { ...record, weight: Weight.WRAPPER, kind: "wrapper" } : record;
+  }
+  return record;
+}
