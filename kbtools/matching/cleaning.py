@@ -52,7 +52,8 @@ PREFIXES = (
     r"(?::[\w.]{1,60}:)?:?(?: {1,9}[\w/-]{1,60}\.py:\d{1,6}:?(?= ))?",
     r"[A-Za-z_][\w.]{0,60} (?=- \[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)\b)",  # its logger
     r"[\w.<>]{1,60}:[\w.<>]{1,60}:\d{1,6} (?=- )",  # loguru, after a level
-    r"\[\d{4}-\d\d-\d\d[T,]? ?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?UTC|Z|[+-]\d\d:?\d\d)?\]",
+    r"\[\d{4}-\d\d-\d\d[T,]? ?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?UTC|Z|[+-]\d\d:?\d\d)?"
+    r"(?: [A-Z]{2}\d{1,4}){0,4}\]",  # SGLang: [2025-01-01 10:00:00 DP0 TP1]
     r"\{[\w./<>-]{1,60}\.py:\d{1,6}\}",  # Airflow
     r"\d{1,5}:(?= )",  # srun --label
     r"\[\d{1,5},\d{1,5}\](?:<std(?:out|err)>)?:?",  # mpirun --tag-output

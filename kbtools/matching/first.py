@@ -13,6 +13,7 @@ from kbtools.matching.cleaning import Log
 from kbtools.matching.first_lines import LineReader, LogReader, Record
 from kbtools.matching.first_links import linked
 from kbtools.matching.first_rules import Kind, Weight
+from kbtools.matching.matches import Match
 
 WHY = {
     Weight.HANDLED: "this exception was being handled when another one was raised",
@@ -63,6 +64,13 @@ def first_failure(log: Log, lines: LineReader) -> FirstFailure | None:
         confident=not why,
         why=why,
     )
+
+
+def recognised(match: Match) -> FirstFailure | None:
+    """The line of an article's failure, in a log whose other lines read as no failure at all."""
+    if not match.confident:
+        return None
+    return FirstFailure(match.line, match.text, "", "error", (), confident=True, why="")
 
 
 def _number(log: Log, record: Record) -> int:

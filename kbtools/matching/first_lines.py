@@ -16,6 +16,10 @@ from kbtools.matching.cleaning import Log
 from kbtools.matching.first_rules import FirstRules, Kind, Weight
 from kbtools.matching.hits import Examination, is_code
 
+ENDS = frozenset({Weight.AFTERMATH, Weight.DEATH})
+"""How processes end: their forms decide before the texts of products."""
+FAILURES = frozenset(Weight) - ENDS
+
 
 class Moment(msgspec.Struct, frozen=True):
     """When a line was printed, as far as the log shows it."""
@@ -89,20 +93,28 @@ class LineReader:
         `prefix` is what stands before the program's own text, which is `line`.
         """
         patterns = self.patterns
-        if not line or patterns.warning.search(line) or patterns.stack.search(line):
+        if not line or patterns.warning.search(line) or patterns.frames.search(line):
             return None
-        for weight, kind, words in self._texts:
-            start = next((line.find(word) for word in words if word in line), None)
-            if start is not None:
-                return Reading(weight, kind, start)
-        is_quoted = patterns.pytest.search(prefix) is not None
-        if is_quoted and line.startswith("assert "):
+        if patterns.pytest.search(prefix) and line.startswith("assert "):
             return Reading(Weight.CAUSE, "assertion")
-        for weight, kind, pattern in self._forms:
-            if match := pattern.search(line):
-                is_mild = patterns.mild.search(prefix) and weight >= Weight.LOGGED
-                return None if is_mild else Reading(weight, kind, match.start())
+        reading = self._by_form(line, ENDS) or self._by_text(line) or self._by_form(line, FAILURES)
+        if reading is not None:
+            is_mild = patterns.mild.search(prefix) and reading.weight >= Weight.LOGGED
+            return None if is_mild else reading
         return Reading(Weight.LOGGED, "error") if patterns.level.search(prefix) else None
+
+    def _by_form(self, line: str, weights: frozenset[Weight]) -> Reading | None:
+        for weight, kind, pattern in self._forms:
+            if weight in weights and (match := pattern.search(line)):
+                return Reading(weight, kind, match.start())
+        return None
+
+    def _by_text(self, line: str) -> Reading | None:
+        for weight, kind, words in self._texts:
+            for word in words:
+                if word in line:
+                    return Reading(weight, kind, line.find(word))
+        return None
 
     def process(self, prefix: str) -> str:
         """The process that a prefix names; empty where it names none."""
@@ -130,7 +142,7 @@ class Patterns:
 
     def __init__(self, rules: FirstRules) -> None:
         self.loud = _compiled(rules.loud)
-        self.stack = _compiled(rules.stack)
+        self.frames = _compiled(f"{rules.stack}|{rules.frame}")
         self.goes_on = _compiled(rules.goes_on)
         self.exception = _compiled(rules.exception)
         self.closing = _compiled(rules.closing)
@@ -191,7 +203,7 @@ class LogReader:
         if reading.weight <= Weight.LOGGED and self._goes_on(index):
             return None
         process = self.process(index) or process
-        if reading.weight >= Weight.WITNESS:
+        if reading.weight >= Weight.DEATH:
             process = process or self.lines.named_process(line)
         moment = self.lines.moment(self.log, index, process)
         return Record(index, text, reading.weight, reading.kind, process, moment)

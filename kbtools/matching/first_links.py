@@ -30,6 +30,8 @@ class Stream:
         """The last line that was logged as an error."""
         self.header = -1
         """The line on which its last traceback begins."""
+        self.end = -1
+        """The line on which that traceback ends."""
         self.link: bool | None = None
         """Whether the next exception is raised from the last; None where they are not linked."""
 
@@ -38,9 +40,12 @@ def linked(log: LogReader) -> list[Record]:
     """The records of a log, in the order of their lines."""
     records: dict[int, Record] = {}
     streams: dict[str, Stream] = {}
+    end = -1  # of the traceback that was begun last, by whichever process
     for index in log.lines.alarms(log.log):
         process = log.process(index)
         stream = streams.setdefault(process, Stream())
+        if index < (stream.end if process else end):
+            continue  # within a traceback
         line = log.line(index)
         if log.patterns.direct.search(line) or log.patterns.handling.search(line):
             stream.link = log.patterns.direct.search(line) is not None
@@ -48,6 +53,7 @@ def linked(log: LogReader) -> list[Record]:
         if log.patterns.header.search(line):
             stream.header = index
             record = _closing(log, index, process)
+            stream.end = end = record.line if record else index
             last = None if stream.logged is None else records.get(stream.logged)
             if last is not None and index - last.line <= log.rules.lines_between:
                 records[last.line] = replace(last, weight=Weight.WRAPPER)  # it introduces this
@@ -57,6 +63,8 @@ def linked(log: LogReader) -> list[Record]:
             continue
         record = _unquoted(log, record)
         earlier = None if stream.last is None else records[stream.last]
+        if earlier is not None and _is_rest(log, earlier, record, stream):
+            continue
         if earlier is not None:
             earlier, record = _related(log, earlier, record, stream)
             records[earlier.line] = earlier
@@ -85,6 +93,11 @@ def _related(
     if later.kind in ("compiler error", "refusal"):
         return earlier, later
     return earlier, replace(later, weight=max(later.weight, earlier.weight, Weight.LOGGED))
+
+
+def _is_rest(log: LogReader, earlier: Record, later: Record, stream: Stream) -> bool:
+    """Whether a line is only the level of a logger before the rest of an exception's message."""
+    return later.kind == "error" and _is_in_message(log, earlier, later, stream)
 
 
 def _is_in_message(log: LogReader, earlier: Record, later: Record, stream: Stream) -> bool:

@@ -112,7 +112,8 @@ FORMS = (
             r"|Bus error|Segmentation fault|Illegal instruction|Floating point exception"
             r"|Trace/breakpoint trap)(?:$| {1,40}|\.)(?!\w{1,20} \w{1,20} \w)",
             r"\b[Ss]ignal ?:? ?(?:4|6|7|8|9|11)(?!\d|\.\d)|\bSIG(?:KILL|SEGV|BUS|ABRT|ILL|FPE)\b",
-            rf"\b[Ee]xit(?:ed)?[ _-]?(?:with )?(?:code|status)?\W{{0,5}}{_exit_signals}",
+            rf"\b(?:[Ee]xit(?:ed|s)?|return)[ _-]?(?:with )?(?:return )?(?:code|status)?\W{{0,5}}"
+            rf"{_exit_signals}",
             r"\b[Oo]ut of memory: [Kk]ill|\boom[-_]kill|\bOOMKilled\b|[Dd]etected \d+ oom",
             r"^Fatal Python error: |[Pp]rocess received signal|Segfault encountered",
             r"^terminate called",
@@ -275,9 +276,9 @@ PROCESSES = (
 """What names a process in the prefix of its lines."""
 NAMES_PROCESS = (
     r"^Process ([\w:-]{1,60}):$",
-    r"^-- Process (\d{1,5}) terminated",
-    r"worker process (\d{1,5})\b",
-    r"\b[Rr]ank[ :]{0,3}(\d{1,5})\b",
+    r"^-- (Process \d{1,5}) terminated",
+    r"\b(worker process \d{1,5})\b",
+    r"((?:local_)?[Rr]ank[ :]{0,3}\d{1,5})\b",
 )
 """What names it in a line of text: of its own, or above its traceback."""
 TIME = (

@@ -14,7 +14,7 @@ import msgspec
 
 from kbtools.articles.model import Signature
 from kbtools.matching.cleaning import Log, clean
-from kbtools.matching.first import FirstFailure, first_failure
+from kbtools.matching.first import FirstFailure, first_failure, recognised
 from kbtools.matching.first_lines import LineReader
 from kbtools.matching.hits import Examination, Hit, LineKind, NearText
 from kbtools.matching.index import Index, IndexEntry
@@ -74,9 +74,10 @@ class Matcher:
         toolchain = as_toolchain(versions)
         claims = {identifier: claim_of(hit.entry, toolchain) for identifier, hit in best.items()}
         ranked = sorted(best.values(), key=lambda hit: rank(hit, claims[hit.entry.id], log))
+        matches = tuple(match_of(hit, claims[hit.entry.id], log, ranked) for hit in ranked)
         return Diagnosis(
-            first=first,
-            matches=tuple(match_of(hit, claims[hit.entry.id], log, ranked) for hit in ranked),
+            first=first or (recognised(matches[0]) if matches else None),
+            matches=matches,
             versions=versions,
             lines=log.line_number(len(log.text)),
         )

@@ -36,6 +36,12 @@ export function firstFailure(log, lines) {
   };
 }
 
+/** The line of an article's failure, in a log whose other lines read as no failure at all. */
+export function recognised({ line, text, confident }) {
+  if (!confident) return null;
+  return { line, text, process: "", kind: "error", echoes: [], confident: true, why: "" };
+}
+
 /** The line of a record, from 1, in the log as it was pasted. */
 const numberOf = (log, record) => log.lineNumber(log.starts[record.line]);
 

@@ -11,8 +11,10 @@ export const Weight = Object.freeze({
   CAUSE: 0, HANDLED: 1, DEATH: 2, LOGGED: 3, WITNESS: 4, WRAPPER: 5, AFTERMATH: 6,
 });
 
+/** How processes end: their forms decide before the texts of products. */
+const ENDS = [Weight.AFTERMATH, Weight.DEATH];
 const COMPILED = [
-  "exception", "closing", "loud", "level", "statement", "mild", "warning", "pytest", "stack",
+  "exception", "closing", "loud", "level", "statement", "mild", "warning", "pytest",
   "goes_on", "header", "frame", "destructor", "direct", "handling", "lookup", "quoting", "quotes",
   "time",
 ];
@@ -34,6 +36,7 @@ export class LineReader {
     this.processes = first.processes.map((pattern) => expression(pattern));
     this.namesProcess = first.names_process.map((pattern) => expression(pattern));
     this.patterns = Object.fromEntries(COMPILED.map((name) => [name, expression(first[name])]));
+    this.patterns.frames = expression(`${first.stack}|${first.frame}`);
     this.patterns.same = expression(first.same, { flags: "g" });
   }
 
@@ -61,19 +64,29 @@ export class LineReader {
   /** What a line reads as by itself; null where it reports no failure. */
   reading(line, prefix) {
     const { patterns } = this;
-    if (!line || patterns.warning.test(line) || patterns.stack.test(line)) return null;
+    if (!line || patterns.warning.test(line) || patterns.frames.test(line)) return null;
+    if (patterns.pytest.test(prefix) && line.startsWith("assert "))
+      return { weight: Weight.CAUSE, kind: "assertion", start: 0 };
+    const reading = this.byForm(line, true) || this.byText(line) || this.byForm(line, false);
+    if (reading)
+      return reading.weight >= Weight.LOGGED && patterns.mild.test(prefix) ? null : reading;
+    return patterns.level.test(prefix) ? { weight: Weight.LOGGED, kind: "error", start: 0 } : null;
+  }
+
+  /** By the forms of how processes end, or by the others. */
+  byForm(line, isEnd) {
+    for (const [weight, kind, pattern] of this.forms) {
+      const match = ENDS.includes(weight) === isEnd && pattern.exec(line);
+      if (match) return { weight, kind, start: match.index };
+    }
+    return null;
+  }
+
+  byText(line) {
     for (const [weight, kind, words] of this.texts)
       for (const word of words)
         if (line.includes(word)) return { weight, kind, start: line.indexOf(word) };
-    if (patterns.pytest.test(prefix) && line.startsWith("assert "))
-      return { weight: Weight.CAUSE, kind: "assertion", start: 0 };
-    for (const [weight, kind, pattern] of this.forms) {
-      const match = pattern.exec(line);
-      if (!match) continue;
-      const isMild = weight >= Weight.LOGGED && patterns.mild.test(prefix);
-      return isMild ? null : { weight, kind, start: match.index };
-    }
-    return patterns.level.test(prefix) ? { weight: Weight.LOGGED, kind: "error", start: 0 } : null;
+    return null;
   }
 
   /** The process that a prefix names; empty where it names none. */
@@ -135,7 +148,7 @@ export class LogReader {
     if (!(isClosing || isStatement) && this.isNoReport(index, start)) return null;
     if (weight <= Weight.LOGGED && this.goesOn(index)) return null;
     let printedBy = this.process(index) || process;
-    if (weight >= Weight.WITNESS) printedBy = printedBy || lines.namedProcess(line);
+    if (weight >= Weight.DEATH) printedBy = printedBy || lines.namedProcess(line);
     const moment = lines.moment(log, index, printedBy);
     return { line: index, text, weight, kind, process: printedBy, moment };
   }

@@ -12,11 +12,13 @@ export function linked(reader) {
   const { patterns } = reader;
   const records = new Map();
   const streams = new Map();
+  let end = -1;
   for (const index of reader.lines.alarms(reader.log)) {
     const process = reader.process(index);
     if (!streams.has(process))
-      streams.set(process, { last: null, logged: null, header: -1, link: null });
+      streams.set(process, { last: null, logged: null, header: -1, end: -1, link: null });
     const stream = streams.get(process);
+    if (index < (process ? stream.end : end)) continue;
     const line = reader.line(index);
     const isDirect = patterns.direct.test(line);
     if (isDirect || patterns.handling.test(line)) {
@@ -27,6 +29,7 @@ export function linked(reader) {
     if (patterns.header.test(line)) {
       stream.header = index;
       record = closing(reader, index, process);
+      stream.end = end = record ? record.line : index;
       const logged = stream.logged === null ? null : records.get(stream.logged);
       if (logged && index - logged.line <= reader.rules.lines_between)
         records.set(logged.line, { ...logged, weight: Weight.WRAPPER });
@@ -34,7 +37,9 @@ export function linked(reader) {
     if (!record || records.has(record.line)) continue;
     record = unquoted(reader, record);
     if (stream.last !== null) {
-      const [earlier, later] = related(reader, records.get(stream.last), record, stream);
+      const last = records.get(stream.last);
+      if (record.kind === "error" && isInMessage(reader, last, record, stream)) continue;
+      const [earlier, later] = related(reader, last, record, stream);
       records.set(earlier.line, earlier);
       record = later;
     }

@@ -2,7 +2,7 @@
 // says why each step is as it is. A test compares their answers, log by log.
 
 import { Cleaner, Log } from "./cleaning.js";
-import { firstFailure } from "./first.js";
+import { firstFailure, recognised } from "./first.js";
 import { LineReader } from "./first_lines.js";
 import { Examination, LineKind, NearText, Patterns, strength } from "./hits.js";
 import { Literals } from "./literals.js";
@@ -54,7 +54,13 @@ class Matcher {
     }).sort((left, right) => compared(left.key, right.key));
     const hits = ranked.map(({ hit }) => hit);
     const matches = ranked.map(({ hit, claim }) => matchOf(hit, claim, log, hits, this.patterns));
-    return { schema: SCHEMA, first, matches, versions, lines: log.lineNumber(log.text.length) };
+    return {
+      schema: SCHEMA,
+      first: first || (matches.length ? recognised(matches[0]) : null),
+      matches,
+      versions,
+      lines: log.lineNumber(log.text.length),
+    };
   }
 
   /** For each article that a log is about, the hit that is the best evidence for it. */

@@ -1,0 +1,93 @@
+"""What failed first: each log of `first_failures/` shows a behaviour, and the line it is about."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import run_command
+
+from kbtools.matching import FirstFailure, Matcher, load
+
+ROOT = Path(__file__).parent.parent
+LOGS = ROOT / "tests" / "first_failures"
+EXPECTED: dict[str, dict[str, Any]] = tomllib.loads((LOGS / "expected.toml").read_text("utf-8"))
+MATCHER = Matcher(load(ROOT))
+
+
+def first_of(log: str) -> FirstFailure:
+    """What failed first in a log in which something did."""
+    first = MATCHER.diagnose(log).first
+    assert first is not None
+    return first
+
+
+def test_every_log_is_listed() -> None:
+    """No log without an expected answer, no answer without its log."""
+    assert sorted(EXPECTED) == sorted(file.name for file in LOGS.glob("*.log"))
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_failed_first(name: str) -> None:
+    """The line that the others follow from, who printed it, and what follows from it."""
+    first = MATCHER.diagnose((LOGS / name).read_text("utf-8")).first
+    expected = EXPECTED[name]
+    if not expected["line"]:
+        assert first is None
+        return
+    assert first is not None
+    values = {key: getattr(first, key) for key in expected}
+    assert values | {"echoes": list(values["echoes"])} == expected
+    assert first.confident is not bool(first.why)
+
+
+def test_every_article_has_a_first_failure() -> None:
+    """A log whose failure has an article and reads as an error has a first failure."""
+    for file in sorted((ROOT / "tests" / "logs").glob("*.log")):
+        answer = MATCHER.diagnose(file.read_bytes().decode("utf-8", "replace"))
+        if answer.matches and answer.matches[0].confident:
+            assert answer.first is not None, file.name
+
+
+def test_a_program_that_goes_on_has_none() -> None:
+    """An exception that a program says to have dealt with is no failure."""
+    log = 'Traceback (most recent call last):\n  File "a.py", line 1\nOSError: disk\n'
+    assert first_of(log).text == "OSError: disk"
+    assert MATCHER.diagnose(f"{log}retrying in 5 s\nepoch 2").first is None
+
+
+def test_ranks_that_fail_alike_are_echoes() -> None:
+    """Of eight ranks with one message, the first is the failure, and the others are echoes."""
+    log = "\n".join(f"[rank{n}]: RuntimeError: size 3 of rank {n}" for n in range(8))
+    first = first_of(log)
+    assert (first.line, first.process, first.confident) == (1, "rank0", True)
+    assert first.echoes == tuple(range(2, 9))
+
+
+def test_two_failures_are_not_sure() -> None:
+    """Where a second failure is no consequence, the answer says which line it is."""
+    first = first_of("[rank0]: ValueError: one thing\n[rank1]: MemoryError: another thing\n")
+    assert not first.confident
+    assert "line 2" in first.why
+
+
+def test_the_middle_of_a_long_log() -> None:
+    """A failure below lines that were not read may not be the first one."""
+    log = "all is well\n" * 90_000 + "ValueError: late\n"
+    first = first_of(log)
+    assert (first.line, first.confident) == (90_001, False)
+    assert "not read" in first.why
+
+
+def test_the_terminal(tmp_path: Path) -> None:
+    """The first failure stands above the articles, and where there is none."""
+    file = LOGS / "build-stopped.log"
+    output = run_command(ROOT, "diagnose", str(file)).stdout
+    assert output.startswith("failed first  line 5 (compiler error)\n  kernel.cu(12): error:")
+    assert "none: nothing in these" in output
+    answer = json.loads(run_command(ROOT, "diagnose", "--json", str(file)).stdout)
+    assert answer["first"]["line"] == 5
+    assert answer["matches"] == []
