@@ -166,6 +166,19 @@ def _link_as(form: str, matter: FrontMatter, base: KnowledgeBase) -> str:
     metavar="N",
     help="Measure shortened logs, too, which keep their last N lines. [default: 30]",
 )
+@click.option(
+    "--threads",
+    "pointers",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Measure public threads instead: JSON Lines with `thread` and `expected`.",
+)
+@click.option(
+    "--texts",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="FOLDER",
+    help="Where the text of thread owner/repo#12 lies, as owner__repo__12.txt.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @INDEX
 @click.pass_context
@@ -173,6 +186,8 @@ def score(
     ctx: click.Context,
     folder: Path | None,
     tail: int | None,
+    pointers: Path | None,
+    texts: Path | None,
     as_json: bool,
     index: Path | str | None,
 ) -> None:
@@ -180,7 +195,17 @@ def score(
 
     FOLDER holds logs and `expected.toml`, which names the article for each of them. Without FOLDER,
     the logs are those of tests/logs and the recorded outputs of all snippets.
+
+    With --threads and --texts, the texts are read where they lie, and nothing of them is printed:
+    the rows of --json can be kept.
     """
+    if (pointers is None) != (texts is None):
+        raise click.UsageError("--threads and --texts go together")
+    if pointers and texts:
+        if folder or tail:
+            raise click.UsageError("--threads takes no FOLDER and no --tail")
+        _score_threads(ctx, pointers, texts, as_json, index)
+        return
     from kbtools import matching
     from kbtools.checks.base import load_base
     from kbtools.matching import scoring
@@ -204,3 +229,24 @@ def score(
         click.echo(diagnosis.score(name, scoring.score(logs)))
         for line in diagnosis.wrong(logs):
             click.echo(line)
+
+
+def _score_threads(
+    ctx: click.Context, file: Path, texts: Path, as_json: bool, index: Path | str | None
+) -> None:
+    from kbtools import matching
+    from kbtools.matching import threads
+    from kbtools.reports import threads as report
+
+    if index is None:
+        config_to_read(ctx)  # says so if it is the one that came with kbtools
+    matcher = matching.Matcher(matching.load(Path(ctx.obj), index))
+    rows = tuple(threads.rows(threads.pointers(file), texts, matcher))
+    result = threads.shares(rows)
+    if as_json:
+        answer = {"score": result, "rows": rows}
+        click.echo(msgspec.json.format(msgspec.json.encode(answer)))
+        return
+    click.echo(report.shares(file.name, result))
+    for line in report.not_right(rows):
+        click.echo(line)

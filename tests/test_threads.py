@@ -1,0 +1,75 @@
+"""`kbtools score --threads`: texts outside of the repository are scored, and not kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kbtools.cli import main
+from kbtools.matching import Matcher, load, threads
+
+ROOT = Path(__file__).parent.parent
+SECRET = "a name that must not be kept"
+TEXTS = {
+    "o/a#1": f"{SECRET}\nRuntimeError: mat1 and mat2 must have the same dtype, but got Half",
+    "o/a#2": "AssertionError: Torch not compiled with CUDA enabled",
+    "o/a#3": "KeyError: 'x'",
+    "o/a#4": "epoch 3, loss 0.2",
+    "o/a#5": "RuntimeError: CUDA error: invalid argument",
+}
+POINTERS = [
+    {"thread": "o/a#1", "expected": ["KB0044"], "split": "learn"},
+    {"thread": "o/a#2", "expected": []},
+    {"thread": "o/a#3", "expected": ["KB0001"]},
+    {"thread": "o/a#4", "expected": []},
+    {"thread": "o/a#5", "expected": ["KB0007"]},
+    {"thread": "o/a#6", "expected": ["KB0007"]},
+]
+
+
+@pytest.fixture
+def pointers(tmp_path: Path) -> Path:
+    """A file of pointers; the texts of all but the last lie in the folder beside it."""
+    (tmp_path / "texts").mkdir()
+    for thread, text in TEXTS.items():
+        (tmp_path / "texts" / threads.Pointer(thread, ()).file).write_text(text)
+    file = tmp_path / "pointers.jsonl"
+    file.write_text("".join(json.dumps(pointer) + "\n" for pointer in POINTERS))
+    return file
+
+
+def test_every_thread_has_a_verdict(pointers: Path) -> None:
+    """Right, a false alarm, missed, quiet, wrong; and a missing text is counted by name."""
+    texts = pointers.parent / "texts"
+    rows = tuple(threads.rows(threads.pointers(pointers), texts, Matcher(load(ROOT))))
+    assert [row.verdict for row in rows] == [
+        "right", "false alarm", "missed", "quiet", "wrong", "no text",
+    ]  # fmt: skip
+    result = threads.shares(rows)
+    assert (result.threads, result.failures, result.right, result.answered) == (5, 3, 1, 3)
+    assert (result.sure, result.surely_wrong) == (2, 1)
+    assert result.no_text == ("o/a#6",)
+    assert result.confused["none → KB0046"] == 1
+    assert (result.recall, result.precision, result.sure_precision) == (1 / 3, 1 / 3, 1 / 2)
+
+
+def test_what_is_printed_holds_no_text(pointers: Path) -> None:
+    """The lines and the rows name threads and articles, and nothing that stands in a text."""
+    words = ["-C", str(ROOT), "score", "--threads", str(pointers)]
+    words += ["--texts", str(pointers.parent / "texts")]
+    for form in ([], ["--json"]):
+        result = CliRunner().invoke(main, [*words, *form])
+        assert result.exit_code == 0, result.output
+        assert SECRET not in result.output
+        assert "o/a#6" in result.output
+    assert json.loads(result.output)["rows"][0]["verdict"] == "right"
+
+
+def test_a_pointer_that_cannot_be_read_is_named(pointers: Path) -> None:
+    """The error names the file, the line and what a line looks like."""
+    pointers.write_text('{"thread": "o/a#1", "expected": []}\n{"thread": 3}\n')
+    with pytest.raises(threads.PointersError, match=r"pointers.jsonl:2: .*owner/repo#12"):
+        threads.pointers(pointers)
