@@ -21,11 +21,11 @@ TEXTS = {
     "o/a#5": "RuntimeError: CUDA error: invalid argument",
 }
 POINTERS = [
-    {"thread": "o/a#1", "expected": ["KB0044"], "split": "learn"},
+    {"thread": "o/a#1", "expected": ["KB0044"], "split": "learn", "first": 2},
     {"thread": "o/a#2", "expected": []},
-    {"thread": "o/a#3", "expected": ["KB0001"]},
+    {"thread": "o/a#3", "expected": ["KB0001"], "first": threads.digest("  KeyError: 'x'\n")},
     {"thread": "o/a#4", "expected": []},
-    {"thread": "o/a#5", "expected": ["KB0007"]},
+    {"thread": "o/a#5", "expected": ["KB0007"], "first": 2},
     {"thread": "o/a#6", "expected": ["KB0007"]},
 ]
 
@@ -52,6 +52,15 @@ def test_every_thread_has_a_verdict(pointers: Path) -> None:
     assert (result.threads, result.failures, result.right, result.answered) == (5, 3, 1, 3)
     assert (result.sure, result.surely_wrong) == (2, 1)
     assert result.no_text == ("o/a#6",)
+    assert [row.first for row in rows] == [
+        "right",
+        "unknown",
+        "right",
+        "unknown",
+        "wrong",
+        "unknown",
+    ]
+    assert (result.firsts, result.firsts_right, result.firsts_surely_wrong) == (3, 2, 1)
     assert result.confused["none → KB0046"] == 1
     assert (result.recall, result.precision, result.sure_precision) == (1 / 3, 1 / 3, 1 / 2)
 

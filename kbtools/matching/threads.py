@@ -16,11 +16,14 @@ import msgspec
 
 from kbtools.config import KbtoolsError
 from kbtools.matching import Diagnosis, Matcher
+from kbtools.matching.first import FirstFailure
 
 DIGEST = 12
 """Digits of SHA-256 that stand for the text of a line, stripped."""
 Verdict = Literal["right", "wrong", "missed", "false alarm", "quiet", "no text"]
 """`quiet`: no article is right, and none was answered."""
+FirstVerdict = Literal["right", "wrong", "none", "unknown"]
+"""`none`: no line was answered; `unknown`: the pointer does not say which line is right."""
 
 
 class PointersError(KbtoolsError):
@@ -52,6 +55,9 @@ class Row(msgspec.Struct, frozen=True):
     """Articles, best first."""
     sure: bool
     verdict: Verdict
+    first: FirstVerdict = "unknown"
+    """Whether the line that failed first is the expected one."""
+    first_sure: bool = False
 
 
 class Shares(msgspec.Struct, frozen=True):
@@ -68,6 +74,10 @@ class Shares(msgspec.Struct, frozen=True):
     sure: int
     """Threads that were answered with confidence."""
     surely_wrong: int
+    firsts: int
+    """Threads whose pointer says which line failed first."""
+    firsts_right: int
+    firsts_surely_wrong: int
     confused: dict[str, int]
     """`KB0007 → KB0008` (the expected article, and the answer) → how often."""
     no_text: tuple[str, ...]
@@ -108,7 +118,7 @@ def _pointer(line: str, place: str) -> Pointer:
         return msgspec.json.decode(line, type=Pointer)
     except msgspec.MsgspecError as error:
         raise PointersError(
-            f'{place}: {error}; a line is {{"thread": "owner/repo#12", "expected": ["KB0001"]}}'
+            f'{place}: {error}; a line is {{"thread": "owner/repo#12", "expected": ["an id"]}}'
         ) from error
 
 
@@ -137,7 +147,18 @@ def _row(pointer: Pointer, diagnosis: Diagnosis) -> Row:
         answer=answer,
         sure=bool(answer) and diagnosis.matches[0].confident,
         verdict=_verdict(pointer.expected, answer),
+        first=_first_verdict(pointer.first, diagnosis.first),
+        first_sure=diagnosis.first is not None and diagnosis.first.confident,
     )
+
+
+def _first_verdict(expected: int | str | None, first: FirstFailure | None) -> FirstVerdict:
+    if expected is None:
+        return "unknown"
+    if first is None:
+        return "none"
+    answer = first.line if isinstance(expected, int) else digest(first.text)
+    return "right" if answer == expected else "wrong"
 
 
 def _verdict(expected: Sequence[str], answer: Sequence[str]) -> Verdict:
@@ -164,6 +185,9 @@ def shares(scored: Iterable[Row]) -> Shares:
         answered=sum(bool(row.answer) for row in read),
         sure=sum(row.sure for row in read),
         surely_wrong=sum(row.sure for row in wrong),
+        firsts=sum(row.first != "unknown" for row in read),
+        firsts_right=sum(row.first == "right" for row in read),
+        firsts_surely_wrong=sum(row.first == "wrong" and row.first_sure for row in read),
         confused=dict(confused.most_common()),
         no_text=tuple(row.thread for row in scored if row.verdict == "no text"),
     )

@@ -14,11 +14,18 @@ def shares(name: str, result: Shares) -> str:
         f"  recall at 1              {_share(result.right, result.failures)}",
         f"  precision of all answers {_share(result.right, result.answered)}",
         f"  precision, sure ones     {_share(result.sure - result.surely_wrong, result.sure)}",
+        *_firsts(result),
         *(f"  {count} × {pair}" for pair, count in result.confused.items()),
     ]
     if result.no_text:
         lines.append(f"  no text of {len(result.no_text)}: {', '.join(result.no_text)}")
     return "\n".join(lines)
+
+
+def _firsts(result: Shares) -> Iterator[str]:
+    if result.firsts:
+        yield f"  what failed first        {_share(result.firsts_right, result.firsts)}"
+        yield f"  first, surely wrong      {_share(result.firsts_surely_wrong, result.firsts)}"
 
 
 def not_right(rows: Iterable[Row]) -> Iterator[str]:
