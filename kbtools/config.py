@@ -137,6 +137,10 @@ class ToolchainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
     Each is a path in the module's folder, or `$NAME` for the path that a variable holds.
     """
+    gpus: dict[str, str] = {}
+    """A part of the name of a GPU, as in `H100` → its compute capability, as in `9.0`."""
+    families: dict[str, tuple[str, ...]] = {}
+    """A name for several distributions that are one project → their names."""
     version_texts: dict[str, tuple[VersionText, ...]] = {}
     """Distribution → texts of a log that show its version beside its name and the version.
 

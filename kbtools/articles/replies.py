@@ -29,7 +29,11 @@ class Publisher(Protocol):
 
 
 def reply(
-    article: links.Titled, base: Publisher, reason: str = "", is_matched: bool = False
+    article: links.Titled,
+    base: Publisher,
+    reason: str = "",
+    is_matched: bool = False,
+    reported: str = "",
 ) -> str:
     """A comment for an issue tracker, ready to be sent; without a link if there is no address.
 
@@ -39,15 +43,18 @@ def reply(
         reason: what in the log the answer follows from.
         is_matched: whether kbtools chose the article, and no person did: the comment says so, and
             where to say that it is wrong.
+        reported: of a notice that nobody has run, the day on which it was looked up.
     """
     note = f" ({reason})" if reason else ""
     where = "on that page" if base.url else f"in {base.name}"
     receipt = f"The failure and the fix {where} are executed, with dated evidence."
-    if command := command_for_strangers(article.id, base):
+    if reported:
+        receipt = f"This is reported, and was not run here (looked up on {reported})."
+    elif command := command_for_strangers(article.id, base):
         receipt += f" To run them on your machine: `{command}`."
     paragraphs = [
         f"This looks like {links.markdown(article, base.url)}{note}.",
-        f"**What helps:** {article.summary}",
+        f"**What helps{', as reported' if reported else ''}:** {article.summary}",
         receipt,
     ]
     if is_matched:

@@ -66,7 +66,9 @@ def diagnose(
             if not match.confident:
                 click.echo(f"not sure: {'; '.join(match.hints)}", err=True)
             line = f"line {match.line} of the log: `{match.text[:200].replace('`', chr(39))}`"
-            click.echo(replies.reply(match, knowledge, line, is_matched=True), nl=False)
+            reported = match.looked_up if match.standing == "reported" else ""
+            text = replies.reply(match, knowledge, line, is_matched=True, reported=reported)
+            click.echo(text, nl=False)
         if answer.matches and not knowledge.url:
             click.echo(NO_LINK.format(name=knowledge.name), err=True)
         if not answer.matches:
@@ -114,7 +116,11 @@ def link(ctx: click.Context, target: str | None, form: str, publish: bool) -> No
         return
     if target is None:
         raise click.UsageError("name an article, a thread or an address; see --help")
-    matters = [article.matter for article in base.articles]
+    matters = [
+        *(article.matter for article in base.articles),
+        *(notice.article.matter for notice in base.notices),
+    ]
+    days = {notice.id: str(notice.matter.looked_up) for notice in base.notices}
     identifier, thread = links.article_id(target, settings), links.parse_reference(target)
     if identifier:
         linked = tuple(matter for matter in matters if matter.id == identifier)
@@ -131,18 +137,20 @@ def link(ctx: click.Context, target: str | None, form: str, publish: bool) -> No
             " address of an article or a thread"
         )
     for matter in linked:
-        click.echo(_link_as(form, matter, settings.knowledge_base))
+        day = days.get(matter.id, "")
+        click.echo(_link_as(form, matter, settings.knowledge_base, day))
     if form in ("url", "reply") and not settings.knowledge_base.url:
         click.echo(NO_LINK.format(name=settings.knowledge_base.name), err=True)
 
 
-def _link_as(form: str, matter: FrontMatter, base: KnowledgeBase) -> str:
+def _link_as(form: str, matter: FrontMatter, base: KnowledgeBase, reported: str) -> str:
     """The link of an article, in a format of `kbtools link --format`.
 
-    `form` is that format; `base` says where the site is.
+    `form` is that format; `base` says where the site is; `reported` is the day on which a notice
+    was looked up, empty for an article.
     """
     if form == "reply":
-        return replies.reply(matter, base).rstrip("\n")
+        return replies.reply(matter, base, reported=reported).rstrip("\n")
     if form in ("markdown", "badge"):
         if not base.url:
             raise NoAddressError(NO_LINK.format(name=base.name))

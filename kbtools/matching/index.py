@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from kbtools import __version__, config
 from kbtools.articles import links
 from kbtools.articles.model import FrontMatter, Signature
+from kbtools.articles.notice_text import hardware_words
+from kbtools.articles.notices import Notice
 from kbtools.cache import file_state
 from kbtools.config import Config, KbtoolsError, Texts
+from kbtools.evidence.state import state_of
 from kbtools.files import cache_folder, write_whole
 from kbtools.matching import downloads
 from kbtools.matching.cleaning import NOISE, PREFIXES
@@ -22,6 +26,8 @@ from kbtools.matching.versions import OF_MACHINE, VersionPatterns, version_patte
 from kbtools.packaged import settings_of
 from kbtools.toolchains.model import MACHINE
 
+Standing = Literal["executed", "reported", "measured"]
+"""What stands behind an entry: runs of an article, reports alone, or reports and runs."""
 PUBLISHED_AT = "api/v1/signatures.json"
 """Where the index stands below the address of a site."""
 
@@ -42,6 +48,25 @@ class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     confusable: tuple[str, ...] = ()
     components: tuple[str, ...] = ()
     retired: bool = False
+    standing: Standing = "executed"
+    looked_up: str = ""
+    """Of a notice: the day on which its threads were read, as in `2026-01-31`."""
+    sm: str = ""
+    """Of a notice: the range of compute capabilities on which it is reported; empty for any."""
+
+
+class IndexNotice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A notice: what is reported of a failure, with what says so."""
+
+    entry: IndexEntry
+    bounds: tuple[tuple[str, str], ...]
+    """Bound, as in `driver<550`, and its receipts."""
+    remedies: tuple[tuple[str, str], ...]
+    """What helps, and its receipts."""
+    hardware: str = ""
+    """In words; empty if nobody says."""
+    article: str = ""
+    """Id of the article about the same mechanism; empty if there is none."""
 
 
 class Index(msgspec.Struct, frozen=True):
@@ -55,6 +80,10 @@ class Index(msgspec.Struct, frozen=True):
     name: str
     url: str
     articles: tuple[IndexEntry, ...]
+    notices: tuple[IndexNotice, ...] = ()
+    """What is reported and was not run; no count of articles has them."""
+    gpus: dict[str, str] = {}
+    """A part of the name of a GPU → its compute capability."""
     repository: str = ""
     """Its address: replies say where to report that they are wrong."""
     install: str = ""
@@ -67,36 +96,87 @@ class Index(msgspec.Struct, frozen=True):
     texts: Texts = Texts()
     """Of products, by which lines are known that report the failure of another program."""
 
+    @property
+    def entries(self) -> tuple[IndexEntry, ...]:
+        """Everything that a log may be about: the articles, then the notices with signatures."""
+        return (*self.articles, *(n.entry for n in self.notices if n.entry.signatures))
+
     def address(self, article: str) -> str:
         """Where to read an article: its page, or the command that shows it."""
         return links.url(article, self.url) if self.url else f"kbtools explain {article}"
 
 
-def index_of(matters: Iterable[FrontMatter], settings: Config) -> Index:
-    """The index of these articles."""
-    base = settings.knowledge_base
-    entries = tuple(
-        IndexEntry(
-            id=matter.id,
-            title=matter.title,
-            summary=matter.summary,
-            severity=matter.severity,
-            signatures=matter.signatures,
-            affected=matter.affected,
-            confusable=matter.confusable,
-            components=matter.components,
-            retired=matter.retired is not None,
-        )
-        for matter in matters
+def entry_of(matter: FrontMatter) -> IndexEntry:
+    """What a matcher needs of an article."""
+    return IndexEntry(
+        id=matter.id,
+        title=matter.title,
+        summary=matter.summary,
+        severity=matter.severity,
+        signatures=matter.signatures,
+        affected=matter.affected,
+        confusable=matter.confusable,
+        components=matter.components,
+        retired=matter.retired is not None,
     )
+
+
+def notice_of(notice: Notice, settings: Config) -> IndexNotice:
+    """What a matcher needs of a notice; it is measured if runs showed its failure.
+
+    Raises:
+        EvidenceError: its evidence cannot be read.
+    """
+    matter = notice.matter
+    is_measured = bool(
+        notice.article.snippets and state_of(notice.article, settings).word == "reproduced"
+    )
+    hardware = matter.hardware
+    return IndexNotice(
+        entry=msgspec.structs.replace(
+            entry_of(notice.article.matter),
+            standing="measured" if is_measured else "reported",
+            looked_up=str(matter.looked_up),
+            sm=(hardware.sm or "") if hardware else "",
+        ),
+        bounds=tuple((bound.bound, bound.receipt) for bound in matter.bounds),
+        remedies=tuple((remedy.do, remedy.receipt) for remedy in matter.remedies),
+        hardware=hardware_words(notice),
+        article=matter.article or "",
+    )
+
+
+def index_of(
+    matters: Iterable[FrontMatter], settings: Config, notices: Iterable[Notice] = ()
+) -> Index:
+    """The index of these articles and notices.
+
+    Args:
+        matters: Of the articles.
+        settings: Of the knowledge base.
+        notices: Those that can be read.
+
+    Raises:
+        EvidenceError: the evidence of a notice cannot be read.
+    """
+    base = settings.knowledge_base
+    entries = tuple(map(entry_of, matters))
+    reported = tuple(notice_of(notice, settings) for notice in notices)
     versions = version_patterns(
-        (condition for entry in entries for condition in entry.affected), settings.toolchain
+        (
+            condition
+            for entry in (*entries, *(notice.entry for notice in reported))
+            for condition in entry.affected
+        ),
+        settings.toolchain,
     )
     return Index(
         schema=1,
         name=base.name,
         url=base.url,
         articles=entries,
+        notices=reported,
+        gpus=settings.toolchain.gpus,
         repository=base.repository,
         install=base.install,
         versions=versions,
@@ -148,7 +228,15 @@ def of_base(settings: Config) -> Index:
     """The index of a knowledge base on disk, cached until one of its files changes."""
     files = sorted(file for file in settings.articles.glob("*.md") if file.name.count(".") == 1)
     key = hashlib.sha256(f"{__version__} {settings.root}".encode())
-    for file in (settings.root / config.FILE, *files, *Path(__file__).parent.glob("*.py")):
+    notices = sorted(f for f in settings.notices.glob("*.md") if f.name.count(".") == 1)
+    rows = sorted(settings.evidence.glob(f"{settings.notice_id(0).rstrip('0')}*.jsonl"))
+    for file in (
+        settings.root / config.FILE,
+        *files,
+        *notices,
+        *rows,
+        *Path(__file__).parent.glob("*.py"),
+    ):
         # the change time is part of it: a program may put the modification time back
         key.update(f"{file.name} {file_state(file)}\n".encode())
     cache = cache_folder() / f"index-{key.hexdigest()[:32]}.msgpack"
@@ -156,7 +244,7 @@ def of_base(settings: Config) -> Index:
         return msgspec.msgpack.decode(cache.read_bytes(), type=Index)
     except (OSError, msgspec.MsgspecError):
         pass
-    index = index_of(_matters(files, settings), settings)
+    index = index_of(_matters(files, settings), settings, _notices(notices, settings))
     _remember(cache, msgspec.msgpack.encode(index))
     return index
 
@@ -171,6 +259,19 @@ def _matters(files: Iterable[Path], settings: Config) -> Iterable[FrontMatter]:
             try:
                 yield msgspec.convert(values, FrontMatter, from_attributes=True)
             except (msgspec.ValidationError, TypeError):
+                continue
+
+
+def _notices(files: Iterable[Path], settings: Config) -> Iterable[Notice]:
+    """Every notice that can be read; `check` reports the others."""
+    from kbtools.articles import decoding, parsing
+
+    for file in files:
+        page = parsing.read_page(file, settings)
+        if not page.broken:
+            try:
+                yield decoding.decode_notice(page)
+            except (msgspec.ValidationError, ValueError, TypeError):
                 continue
 
 

@@ -43,7 +43,7 @@ class Matcher:
 
     def __init__(self, index: Index) -> None:
         owners: dict[str, list[tuple[IndexEntry, Signature]]] = defaultdict(list)
-        for entry in index.articles:
+        for entry in index.entries:
             for signature in entry.signatures:
                 owners[signature.literal].append((entry, signature))
         self._owners = tuple(map(tuple, owners.values()))

@@ -12,7 +12,7 @@ import msgspec
 
 from kbtools.matching.cleaning import Log
 from kbtools.matching.hits import Hit, LineKind, NearText, has_exception
-from kbtools.matching.index import IndexEntry
+from kbtools.matching.index import IndexEntry, Standing
 from kbtools.matching.rules import TELLING
 from kbtools.toolchains.affected import MissingVersion, UndecidedVersion, is_affected
 from kbtools.toolchains.model import Toolchain
@@ -41,6 +41,10 @@ class Match(msgspec.Struct, frozen=True):
     hints: tuple[str, ...] = ()
     """What the reader can check or add, to be more certain of the answer."""
     retired: bool = False
+    standing: Standing = "executed"
+    """`reported` for a notice: nobody ran it here, and it is never sure."""
+    looked_up: str = ""
+    """Of a notice: the day on which its threads were read."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -58,32 +62,38 @@ def claim_of(entry: IndexEntry, toolchain: Toolchain) -> Claim:
         " and ".join(f"{name} {span}" for name, span in condition.items())
         for condition in entry.affected
     )
+    conditions += " is reported" if entry.standing == "reported" else " is"
+    if entry.sm:
+        conditions += f", on sm {entry.sm}"
+        if is_affected(({"sm": entry.sm},), toolchain) is False:
+            return Claim(
+                "not affected", f"{conditions}; the log shows sm {toolchain.version('sm')}"
+            )
     answer = is_affected(entry.affected, toolchain)
     if isinstance(answer, MissingVersion):
-        return Claim("unknown", f"{conditions} is; the log shows no version of {answer.name}")
+        return Claim("unknown", f"{conditions}; the log shows no version of {answer.name}")
     if isinstance(answer, UndecidedVersion):
-        return Claim("unknown", f"{conditions} is; {answer.reason}")
+        return Claim("unknown", f"{conditions}; {answer.reason}")
     names = _names(entry)
     if not answer and "gpus" in names:
-        return Claim("unknown", f"{conditions} is; a log does not show how many GPUs there are")
+        return Claim("unknown", f"{conditions}; a log does not show how many GPUs there are")
     versions = ((name, toolchain.version(name)) for name in names)
     listed = ", ".join(f"{name} {version}" for name, version in versions if version)
-    return Claim(
-        "affected" if answer else "not affected", f"{conditions} is; the log shows {listed}"
-    )
+    return Claim("affected" if answer else "not affected", f"{conditions}; the log shows {listed}")
 
 
 def rank(hit: Hit, claim: Claim, log: Log) -> tuple[object, ...]:
     """The key by which the hits of different articles are sorted, best first.
 
     `claim` is that of the hit's article; `log` is the log in which the hit is. Of two hits on the
-    same line the one whose `near` occurs comes first.
+    same line an article comes before what is only reported, then the one whose `near` occurs.
     """
     return (
         hit.signature.wraps,
         claim.affected == "not affected",
         hit.kind,
         log.line_index(hit.offset),
+        hit.entry.standing == "reported",
         hit.near,
         hit.signature.regex is None,
         -len(hit.signature.literal),
@@ -114,11 +124,15 @@ def match_of(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Match:
         confident=is_best and is_telling and not doubts and not entry.retired,
         hints=(*doubts, *_wishes(entry, claim)),
         retired=entry.retired,
+        standing=entry.standing,
+        looked_up=entry.looked_up,
     )
 
 
 def _doubts(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Iterator[str]:
     """What speaks against a hit."""
+    if hit.entry.standing == "reported":
+        yield f"this is reported, and was not run here (looked up on {hit.entry.looked_up})"
     if hit.is_cut:
         yield "the line is cut: show all of it"
     if hit.signature.wraps:
@@ -128,7 +142,8 @@ def _doubts(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Iterator
     if hit.kind is LineKind.DEALT_WITH:
         yield "the log says that the program went on: look for a later error"
     if claim.affected == "not affected":
-        yield f"the versions in the log are not affected ({claim.reason})"
+        where = "outside what is reported" if hit.entry.looked_up else "not affected"
+        yield f"the versions in the log are {where} ({claim.reason})"
     line = log.line_index(hit.offset)
     rivals = [
         rival.entry.id

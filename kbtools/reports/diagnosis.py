@@ -18,6 +18,13 @@ ECHOES = 8
 """Lines that follow from the first failure, as many as are listed."""
 ANSWERS = {"affected": "red", "not affected": "green", "unknown": "yellow"}
 
+REPORTED = {
+    "affected": "inside the reported window",
+    "not affected": "not affected by what was reported",
+    "unknown": "unknown",
+}
+"""What a notice says of the reader's versions: in no colour, since nothing was run."""
+
 
 def diagnosis(answer: Diagnosis, top: int, addresses: dict[str, str]) -> str:
     """What failed first; then the best articles and why, or that there is none.
@@ -57,8 +64,14 @@ def _match(match: Match, address: str) -> Iterator[str]:
     yield f"{style(match.id, bold=True)}  {match.title}{mark}"
     if match.retired:
         yield "  retired: the page says why"
-    yield f"  {style('what helps', fg='green')}    {match.summary}"
-    yield f"  your versions {style(match.affected, fg=ANSWERS[match.affected])}: {match.reason}"
+    if match.standing == "reported":
+        yield f"  {style(f'reported, not run here; looked up on {match.looked_up}', fg='magenta')}"
+        yield f"  reported help {match.summary}"
+        yield f"  your versions {REPORTED[match.affected]}: {match.reason}"
+    else:
+        yield f"  {style('what helps', fg='green')}    {match.summary}"
+        colour = ANSWERS[match.affected]
+        yield f"  your versions {style(match.affected, fg=colour)}: {match.reason}"
     yield f"  line {match.line:<8} {text}"
     yield f"  known by      {match.signature}"
     for hint in match.hints:
@@ -69,7 +82,8 @@ def _match(match: Match, address: str) -> Iterator[str]:
 def brief(match: Match, address: str) -> str:
     """Two lines, as under a program's own traceback; a third says why the match is not sure."""
     doubt = f"\n  not sure: {match.hints[0]}" if match.hints and not match.confident else ""
-    return f"{match.id}: {match.summary}{doubt}\n  {address}"
+    known = f" (reported, not run here; {match.looked_up})" if match.standing == "reported" else ""
+    return f"{match.id}: {match.summary}{known}{doubt}\n  {address}"
 
 
 def score(name: str, result: Score) -> str:

@@ -78,10 +78,11 @@ function item(match, { words, you, translated, versions, claims }) {
   const answer = make("p", {});
   const affectedness = isAffected(claims[match.id], toolchain(versions));
   const uncertain = match.affected === "unknown" && affectedness.answer === false; // a log shows not all GPUs
-  showAnswer(answer, uncertain ? { answer: "missing", name: "gpus" } : affectedness, you);
-  return make("li", { class: match.confident ? "kb-match kb-match--sure" : "kb-match" },
+  showAnswer(answer, uncertain ? { answer: "missing", name: "gpus" } : affectedness, wordsFor(match, words, you));
+  const reported = match.standing === "reported" ? "kb-match kb-match--reported" : "kb-match";
+  return make("li", { class: match.confident ? "kb-match kb-match--sure" : reported },
     make("p", { class: "kb-match-head" },
-      make("span", { class: "kb-sure" }, match.confident ? words.sure : words.unsure), " ",
+      make("span", { class: "kb-sure" }, sureness(match, words)), " ",
       make("a", { href: inLanguage(`${match.id}/`), ...language }, `${match.id}: ${title}`)),
     make("p", { class: "kb-match-summary", ...language }, ...coded(summary)),
     make("p", { class: "kb-match-line" },
@@ -92,6 +93,16 @@ function item(match, { words, you, translated, versions, claims }) {
       ? make("div", { class: "kb-surer" }, make("p", {}, `${words.surer}:`),
           make("ul", { lang: REASONS }, ...match.hints.map((hint) => make("li", {}, ...coded(hint)))))
       : null);
+}
+
+/** The words for a reader's versions: a notice speaks of the window that is reported. */
+const wordsFor = (match, words, you) => (match.standing === "reported"
+  ? { ...you, affected: words.inside, "not-affected": words.outside } : you);
+
+/** How sure a match is; of a notice, that it is reported and was not run. */
+function sureness(match, words) {
+  if (match.standing === "reported") return fill(words.reported, { day: match.looked_up });
+  return match.confident ? words.sure : words.unsure;
 }
 
 /** The versions that a log shows, as a toolchain; of its GPUs it shows the kind, never how many. */

@@ -231,7 +231,8 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
 
 def signatures(model: SiteModel) -> matching.Index:
     """What a matcher needs, of all articles."""
-    return matching.index_of([view.article.matter for view in model.views], model.config)
+    notices = [notice.notice for notice in model.notices]
+    return matching.index_of([v.article.matter for v in model.views], model.config, notices)
 
 
 def encoded(value: Any) -> bytes:

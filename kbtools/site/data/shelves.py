@@ -45,10 +45,10 @@ def files(index: Index) -> Iterator[tuple[str, bytes]]:
     distances = tuple(b - a for a, b in zip((0, *numbers), numbers, strict=False))
     always = tuple(
         entry
-        for entry in index.articles
+        for entry in index.entries
         if any(len(signature.literal) < GRAM for signature in entry.signatures)
     )
-    rules = msgspec.structs.replace(index, articles=always)
+    rules = msgspec.structs.replace(index, articles=always, notices=(), gpus={})
     head = Head(len(index.articles), rules, GRAM, SHELF, distances)
     yield f"{FOLDER}/head.json", msgspec.json.encode(head)
     for place, (_, entries) in enumerate(shelves):
@@ -59,12 +59,12 @@ def shelves_of(index: Index) -> list[tuple[list[int], list[IndexEntry]]]:
     """The numbers of each shelf, and the articles that have a literal with one of them."""
     grams = Counter(
         gram
-        for entry in index.articles
+        for entry in index.entries
         for signature in entry.signatures
         for gram in set(_grams(signature.literal))
     )
     owners: dict[int, list[IndexEntry]] = {}
-    for entry in index.articles:
+    for entry in index.entries:
         for signature in entry.signatures:
             if candidates := list(_grams(signature.literal)):
                 # the rarest: what many literals have would fetch them all

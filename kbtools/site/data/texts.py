@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from kbtools.articles.notice_text import notice_markdown
+from kbtools.articles.notice_text import notice_markdown, window
 from kbtools.evidence.markdown import Wording, article_markdown
-from kbtools.site.model import ArticleView, SiteModel, prefix
+from kbtools.site.model import ArticleView, NoticeView, SiteModel, prefix
 
 SITEMAP_LIMIT = 50_000
 """Addresses in one sitemap at most, as its protocol has it."""
@@ -52,7 +52,8 @@ def overview(model: SiteModel) -> str:
         "",
         "Every claim was executed: `reproduced` means that the failure was made to happen as"
         " described, `resolved` that it was seen not to happen where the article says so,"
-        " `contradicted` that a run disagrees with the article.",
+        " `contradicted` that a run disagrees with the article. What is only reported stands in"
+        " a list of its own.",
         "",
         "Receipts stand in brackets at the end of sentences: `[r3]` is a snippet of the article,"
         f" `[{model.config.article_id(10)}/r1]` one of another, `[owner/repo#12]` a thread,"
@@ -72,6 +73,7 @@ def overview(model: SiteModel) -> str:
         receipts = f"; {view.share.sourced} of {view.share.claims} claims with a receipt"
         state = view.state.word + (receipts if view.share.claims else "")
         lines.append(f"- [{view.id}: {title}]({where_}): {summary} ({state})")
+    lines += list(_reported(model))
     lines += ["", "## Data", ""]
     for path, about in (
         ("api/v1/index.json", "every article, its state and where its documents are"),
@@ -80,6 +82,33 @@ def overview(model: SiteModel) -> str:
     ):
         lines.append(f"- [{path}]({absolute(model, path)}): {about}")
     return "\n".join(lines) + "\n"
+
+
+def _reported(model: SiteModel) -> Iterator[str]:
+    """The part of `llms.txt` about notices: by package, each with its window and its day."""
+    if not model.notices:
+        return
+    yield from ("", "## Reported, not run here", "")
+    yield "From threads: nobody here ran these. The day is that on which the thread was read."
+    for package, notices in by_package(model):
+        yield from ("", f"### {_line(package)}", "")
+        for notice in notices:
+            matter = notice.notice.matter
+            title, summary = (
+                re.sub(r"([\[\]\\<>])", r"\\\1", _line(text))
+                for text in (matter.title, matter.summary)
+            )
+            where_ = absolute(model, f"{notice.id}.md")
+            known = f"{notice.view.state.word}; {window(notice.notice)}; {matter.looked_up}"
+            yield f"- [{notice.id}: {title}]({where_}): {summary} ({known})"
+
+
+def by_package(model: SiteModel) -> list[tuple[str, list[NoticeView]]]:
+    """The notices by the package that the first alternative of each names first."""
+    groups: dict[str, list[NoticeView]] = {}
+    for notice in model.notices:
+        groups.setdefault(next(iter(notice.notice.matter.affected[0])), []).append(notice)
+    return sorted(groups.items())
 
 
 def absolute(model: SiteModel, path: str) -> str:

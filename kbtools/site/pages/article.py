@@ -280,8 +280,14 @@ def upstream(frame: Frame, view: ArticleView) -> str:
     return frame.html("upstream.html", threads=threads)
 
 
-def link(frame: Frame, view: ArticleView) -> str:
-    """Ways to link to this page: its address, Markdown, a badge, a reply to an issue."""
+def link(frame: Frame, view: ArticleView, reported: str = "") -> str:
+    """Ways to link to this page: its address, Markdown, a badge, a reply to an issue.
+
+    Args:
+        frame: The page that it is for.
+        view: The article or notice.
+        reported: Of a notice that nobody has run, the day on which it was looked up.
+    """
     knowledge_base, matter = frame.model.config.knowledge_base, view.article.matter
     language = "" if frame.language == frame.model.languages[0] else frame.language
     site = knowledge_base.url or "/"  # site.js puts the address at which the page is read before it
@@ -292,6 +298,8 @@ def link(frame: Frame, view: ArticleView) -> str:
             "url": links.url(view.id, site, language),
             "markdown": links.markdown(matter, site),
             "badge": links.badge(matter, site),
-            "reply": replies.reply(matter, msgspec.structs.replace(knowledge_base, url=site)),
+            "reply": replies.reply(
+                matter, msgspec.structs.replace(knowledge_base, url=site), reported=reported
+            ),
         },
     )

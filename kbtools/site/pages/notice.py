@@ -9,7 +9,7 @@ import msgspec
 from kbtools.articles import links
 from kbtools.articles.notices import Notice, receipt_url, receipts_of
 from kbtools.articles.translations import is_outdated
-from kbtools.site.model import ArticleView, NoticeView
+from kbtools.site.model import MEASURED, ArticleView, NoticeView
 from kbtools.site.pages import article, prose
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import LONG, cut
@@ -43,10 +43,12 @@ def notice_page(frame: Frame, notice: NoticeView, head: str = "") -> tuple[str, 
     ]
     if view.article.snippets:
         parts.append(article.section(frame, "evidence", article.evidence(frame, view)))
+    day = str(notice.notice.matter.looked_up)
+    reported = "" if view.state.word == MEASURED else day
     parts += [
         article.texts(frame, view),
         article.section(frame, "upstream", threads(frame, notice.notice)),
-        article.section(frame, "link", article.link(frame, view)),
+        article.section(frame, "link", article.link(frame, view, reported)),
     ]
     searched = text.language == frame.language
     title = f"{view.id}: {text.title}"

@@ -15,10 +15,14 @@ const SCHEMA = 2; // of an answer; docs/diagnose.md says what changed in each ve
 /** The matcher of an index (`api/v1/signatures.json`): `load(index).diagnose(text)`. */
 export const KBMatch = { load: (index) => new Matcher(index) };
 
+/** Everything that a log may be about: the articles, then the notices with signatures. */
+export const entriesOf = (index) =>
+  [...index.articles, ...(index.notices || []).map(({ entry }) => entry).filter((entry) => entry.signatures.length)];
+
 class Matcher {
   constructor(index) {
     const owners = new Map();
-    for (const entry of index.articles)
+    for (const entry of entriesOf(index))
       for (const signature of entry.signatures) {
         if (!owners.has(signature.literal)) owners.set(signature.literal, []);
         owners.get(signature.literal).push({ entry, signature });

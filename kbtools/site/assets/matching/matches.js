@@ -16,7 +16,10 @@ export function claimOf(entry, toolchain) {
     .map((condition) =>
       Object.entries(condition).map(([name, span]) => `${name} ${span}`).join(" and "))
     .join(" or ");
-  const claim = (affected, reason) => ({ affected, reason: `${conditions} is; ${reason}` });
+  const where = (entry.standing === "reported" ? " is reported" : " is") + (entry.sm ? `, on sm ${entry.sm}` : "");
+  const claim = (affected, reason) => ({ affected, reason: `${conditions}${where}; ${reason}` });
+  if (entry.sm && isAffected([{ sm: entry.sm }], toolchain).answer === false)
+    return claim("not affected", `the log shows sm ${versionOf(toolchain, "sm")}`);
   const { answer, name, range, version, why } = isAffected(alternatives, toolchain);
   if (answer === "missing") return claim("unknown", `the log shows no version of ${name}`);
   if (answer === "undecided")
@@ -35,8 +38,8 @@ export function claimOf(entry, toolchain) {
 
 /** The key by which the hits of different articles are sorted, best first. */
 export const rank = ({ entry, signature, kind, near, offset }, claim, log) => [
-  Boolean(signature.wraps), claim.affected === "not affected", kind, log.lineIndex(offset), near,
-  !signature.regex, -[...signature.literal].length, entry.id,
+  Boolean(signature.wraps), claim.affected === "not affected", kind, log.lineIndex(offset),
+  entry.standing === "reported", near, !signature.regex, -[...signature.literal].length, entry.id,
 ];
 
 /** The match of a hit, as Python's `Match` is in JSON; `ranked` are all hits, best first. */
@@ -59,11 +62,15 @@ export function matchOf(hit, claim, log, ranked, { rules, exception }) {
     confident: isBest && isTelling && !doubts.length && !retired,
     hints: [...doubts, ...wishes(entry, claim)],
     retired,
+    standing: entry.standing || "executed",
+    looked_up: entry.looked_up || "",
   };
 }
 
 /** What speaks against a hit. */
 function* doubtsOf(hit, claim, log, ranked) {
+  if (hit.entry.standing === "reported")
+    yield `this is reported, and was not run here (looked up on ${hit.entry.looked_up})`;
   if (hit.isCut) yield "the line is cut: show all of it";
   if (hit.signature.wraps)
     yield "other failures print this text, too: look for the first error above it";
@@ -72,7 +79,8 @@ function* doubtsOf(hit, claim, log, ranked) {
   if (hit.kind === LineKind.DEALT_WITH)
     yield "the log says that the program went on: look for a later error";
   if (claim.affected === "not affected")
-    yield `the versions in the log are not affected (${claim.reason})`;
+    yield `the versions in the log are ${hit.entry.looked_up ? "outside what is reported" : "not affected"} ` +
+      `(${claim.reason})`;
   const line = log.lineIndex(hit.offset);
   const rivals = ranked
     .filter((rival) => rival !== hit && log.lineIndex(rival.offset) === line && rival.near <= hit.near)

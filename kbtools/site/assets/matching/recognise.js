@@ -43,7 +43,7 @@ async function diagnose(head, text) {
   const answer = { ...await ask(head, { text, index }), articles: index.articles };
   if (answer.matches.length || !isCut) return answer;
   const whole = await fetchOnce("api/v1/signatures.json");
-  return { ...await ask(head, { text, index: whole }), articles: whole.articles };
+  return { ...await ask(head, { text, index: whole }), articles: [...whole.articles, ...whole.notices.map(({ entry }) => entry)] };
 }
 
 async function ask(head, question) {
