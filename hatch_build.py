@@ -67,6 +67,12 @@ def members(root: Path) -> Iterator[tuple[str, bytes]]:
             matter = yaml.safe_load(content.split(b"---\n", 2)[1])
             signatures[matter["id"]] = matter["signatures"]
         yield f"kb/{article.name}", content
+    for notice in sorted((root / "kb/notices").glob("*.md")):
+        content = notice.read_bytes()
+        if notice.name.count(".") == 1:
+            matter = yaml.safe_load(content.split(b"---\n", 2)[1])
+            signatures[matter["id"]] = matter.get("signatures", [])
+        yield f"kb/notices/{notice.name}", content
     for data_file in sorted((root / "kb/files").glob("*")):
         yield f"kb/files/{data_file.name}", data_file.read_bytes()
     for evidence in sorted((root / "evidence").glob("*.jsonl")):

@@ -28,6 +28,7 @@ SECTIONS = {
         "diagnose": "kbtools.cli.diagnose.diagnose",
         "run": "kbtools.cli.run.run",
         "search": "kbtools.cli.search.search",
+        "known": "kbtools.cli.known.known",
         "explain": "kbtools.cli.explain.explain",
         "score": "kbtools.cli.diagnose.score",
     },

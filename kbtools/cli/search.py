@@ -51,10 +51,10 @@ def search(
     problems: Sequence[Problem] = ()
     if index is None:
         base = load_base(config_to_read(ctx))
-        documents = [*searching.documents_of_base(base.articles, base.pages)]
+        documents = [*searching.documents_of_base(base.articles, base.pages, base.notices)]
         problems = base.problems
     else:
-        documents = [*searching.documents_of_index(matching.load(Path(ctx.obj), index).articles)]
+        documents = [*searching.documents_of_index(matching.load(Path(ctx.obj), index))]
     hits = searching.search(documents, text)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(hits[:top])))
@@ -78,7 +78,11 @@ def show(hits: Sequence[Hit], top: int, words: Sequence[str]) -> None:
     """
     for hit in hits[:top]:
         click.echo(f"{click.style(hit.id, bold=True)}  {hit.title}")
-        click.echo(f"  {click.style('what helps', fg='green')}    {hit.summary}")
+        if hit.reported:
+            click.echo(f"  reported, not run here; looked up on {hit.reported}")
+            click.echo(f"  reported help {hit.summary}")
+        else:
+            click.echo(f"  {click.style('what helps', fg='green')}    {hit.summary}")
         missing = [word for word in words if word not in hit.words]
         lacks = f"; not there: {', '.join(missing)}" if missing else ""
         click.echo(f"  found in      {', '.join(hit.parts)}{lacks}\n")

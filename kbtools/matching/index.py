@@ -82,6 +82,8 @@ class Index(msgspec.Struct, frozen=True):
     articles: tuple[IndexEntry, ...]
     notices: tuple[IndexNotice, ...] = ()
     """What is reported and was not run; no count of articles has them."""
+    families: dict[str, tuple[str, ...]] = {}
+    """A name for distributions that are one project → their names."""
     gpus: dict[str, str] = {}
     """A part of the name of a GPU → its compute capability."""
     repository: str = ""
@@ -176,6 +178,7 @@ def index_of(
         url=base.url,
         articles=entries,
         notices=reported,
+        families=settings.toolchain.families,
         gpus=settings.toolchain.gpus,
         repository=base.repository,
         install=base.install,

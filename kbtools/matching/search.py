@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from kbtools.articles.model import Article
+from kbtools.articles.notices import Notice
 from kbtools.articles.parsing import Page
-from kbtools.matching.index import IndexEntry
+from kbtools.matching.index import Index
 
 WEIGHTS = {"title": 8.0, "signature": 6.0, "summary": 4.0, "component": 3.0, "symptom": 2.0}
 """Part of an article → what a word in it counts. A word counts once, where it counts most."""
@@ -32,6 +33,8 @@ class Document(msgspec.Struct, frozen=True):
     language: str
     parts: dict[str, str]
     """Part, as in `WEIGHTS` → its text, case folded."""
+    reported: str = ""
+    """Of a notice that nobody has run, the day on which it was looked up."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -45,16 +48,23 @@ class Hit(msgspec.Struct, frozen=True):
     """Those of the search that it has; two Chinese characters count as a word."""
     parts: tuple[str, ...]
     """Where they are."""
+    reported: str = ""
+    """Of a notice that nobody has run, the day on which it was looked up."""
 
 
-def documents_of_base(articles: Iterable[Article], pages: Iterable[Page]) -> Iterator[Document]:
+def documents_of_base(
+    articles: Iterable[Article], pages: Iterable[Page], notices: Iterable[Notice] = ()
+) -> Iterator[Document]:
     """The documents of a knowledge base: of each article one for the original and each translation.
 
     Args:
         articles: Those that can be read.
         pages: Of all files.
+        notices: Those that can be read.
     """
+    reported = {notice.id: notice for notice in notices}
     by_id = {article.id: article for article in articles}
+    by_id |= {identifier: notice.article for identifier, notice in reported.items()}
     for page in pages:
         article = by_id.get(str(page.matter.get("id")))
         if article:
@@ -62,16 +72,19 @@ def documents_of_base(articles: Iterable[Article], pages: Iterable[Page]) -> Ite
             title = str(page.matter.get("title", matter.title))
             summary = str(page.matter.get("summary", matter.summary))
             literals = [signature.literal for signature in matter.signatures]
-            parts = _parts(article.id, title, summary, literals, matter.components, _symptom(page))
-            yield Document(article.id, title, summary, page.language, parts)
+            notice = reported.get(article.id)
+            symptom = page.body if notice else _symptom(page)
+            parts = _parts(article.id, title, summary, literals, matter.components, symptom)
+            day = str(notice.matter.looked_up) if notice else ""
+            yield Document(article.id, title, summary, page.language, parts, day)
 
 
-def documents_of_index(entries: Iterable[IndexEntry]) -> Iterator[Document]:
+def documents_of_index(index: Index) -> Iterator[Document]:
     """The documents of a published index, which has neither symptoms nor translations."""
-    for entry in entries:
+    for entry in (*index.articles, *(notice.entry for notice in index.notices)):
         literals = [signature.literal for signature in entry.signatures]
         parts = _parts(entry.id, entry.title, entry.summary, literals, entry.components, "")
-        yield Document(entry.id, entry.title, entry.summary, "", parts)
+        yield Document(entry.id, entry.title, entry.summary, "", parts, entry.looked_up)
 
 
 def _parts(
@@ -143,6 +156,7 @@ def _hit(document: Document, parts: dict[str, str]) -> Hit:
         language=document.language,
         words=tuple(parts),
         parts=tuple(part for part in WEIGHTS if part in parts.values()),
+        reported=document.reported,
     )
 
 

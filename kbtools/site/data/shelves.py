@@ -48,7 +48,7 @@ def files(index: Index) -> Iterator[tuple[str, bytes]]:
         for entry in index.entries
         if any(len(signature.literal) < GRAM for signature in entry.signatures)
     )
-    rules = msgspec.structs.replace(index, articles=always, notices=(), gpus={})
+    rules = msgspec.structs.replace(index, articles=always, notices=(), gpus={}, families={})
     head = Head(len(index.articles), rules, GRAM, SHELF, distances)
     yield f"{FOLDER}/head.json", msgspec.json.encode(head)
     for place, (_, entries) in enumerate(shelves):
