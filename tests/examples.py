@@ -48,7 +48,7 @@ def record_failure(config: Config, article: str, snippet: str, output: str) -> N
     """Records evidence of a snippet that failed and printed this."""
     base = load_base(config)
     [code] = [
-        s.digest for a in base.articles for s in a.snippets if s.name == f"{article}/{snippet}"
+        s.digest for a in base.runnable for s in a.snippets if s.name == f"{article}/{snippet}"
     ]
     row = Row(
         schema=SCHEMA,

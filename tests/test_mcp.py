@@ -62,10 +62,10 @@ def text(answer: Any) -> str:
 
 
 def test_tools_are_described(two_articles: Base) -> None:
-    """An agent is told of three tools, what each is for, and that none changes anything."""
+    """An agent is told of four tools, what each is for, and that none changes anything."""
     [listed] = call_tools(two_articles)
     tools = {tool.name: tool for tool in listed.tools}
-    assert set(tools) == {"diagnose", "explain", "search"}
+    assert set(tools) == {"diagnose", "explain", "search", "known_failures"}
     assert all(tool.description and tool.annotations.read_only_hint for tool in tools.values())
     assert tools["diagnose"].input_schema["required"] == ["log"]
 

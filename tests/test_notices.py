@@ -1,0 +1,285 @@
+"""Notices: known from threads, not run here; no door shows one as anything else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+from examples import lay_out, record_failure
+
+from kbtools.articles.notice_text import notice_markdown
+from kbtools.articles.notices import receipt_url
+from kbtools.checks.base import load_base
+from kbtools.cli import main
+from kbtools.config import Config, find
+from kbtools.matching import Index, Matcher, of_base
+from kbtools.matching.known import QuestionError, known_failures, parse_packages, sm_of
+from kbtools.site.data import badges, texts
+from kbtools.site.data.api import index as api_index
+from kbtools.site.model import SiteModel, build_model
+from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.notice import notice_page
+
+SIGNATURE = """signatures:
+  - literal: "gradients are wrong here"
+"""
+ARTICLE = """---
+id: KB0001
+title: "error: gradients are wrong here"
+summary: "Upgrade."
+components: [triton]
+stage: runtime
+severity: crash
+affected:
+  - {triton: "<3.0"}
+signatures:
+  - literal: "gradients are wrong here"
+    near: 'never there'
+---
+
+## Symptom
+
+```python repro id=r1
+raise SystemExit("gradients are wrong here")
+```
+
+## Fix
+
+```python fix id=f1
+pass
+```
+"""
+REPRO = """
+```python repro id=r1
+raise SystemExit("gradients are wrong here")
+```
+"""
+LOG = "triton==3.5.0\nRuntimeError: gradients are wrong here\n"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """A base of one notice, which has a signature."""
+    settings = lay_out("sound-notice", tmp_path)
+    file = settings.notices / "KBN0001-wrong-gradients.md"
+    file.write_text(file.read_text("utf-8").replace("basis:", f"{SIGNATURE}basis:"), "utf-8")
+    toml = tmp_path / "kbtools.toml"
+    more = (
+        '\n[toolchain.gpus]\nH100 = "9.0"\n[toolchain.families]\nproject = ["triton", "tritium"]\n'
+    )
+    toml.write_text(toml.read_text("utf-8") + more, "utf-8")
+    return find(tmp_path)
+
+
+def add_article(config: Config) -> None:
+    """Adds an article with the same signature."""
+    (config.articles / "KB0001-wrong.md").write_text(ARTICLE, "utf-8")
+
+
+def model_of(config: Config) -> SiteModel:
+    """The site's model of a base."""
+    return build_model(load_base(config))
+
+
+def invoke(config: Config, *arguments: str, stdin: str = "") -> Result:
+    """Runs a command in the base."""
+    return CliRunner().invoke(main, ["-C", str(config.root), *arguments], input=stdin)
+
+
+@pytest.mark.parametrize(
+    ("version", "affected", "words"),
+    [
+        ("3.5.0", "affected", "inside the reported window"),
+        ("3.6.0", "not affected", "not affected by what was reported"),
+        ("", "unknown", "unknown"),
+    ],
+)
+def test_diagnose_is_never_sure(config: Config, version: str, affected: str, words: str) -> None:
+    """Text alone, and versions inside the window, do not make a notice sure; both are said."""
+    log = LOG.replace("triton==3.5.0", f"triton=={version}" if version else "")
+    [match] = Matcher(of_base(config)).diagnose(log).matches
+    assert (match.standing, match.looked_up, match.confident) == ("reported", "2026-01-31", False)
+    assert match.affected == affected
+    assert "reported, and was not run here (looked up on 2026-01-31)" in match.hints[0]
+    printed = invoke(config, "diagnose", stdin=log)
+    assert "reported, not run here; looked up on 2026-01-31" in printed.output
+    assert f"your versions {words}" in printed.output
+    assert "what helps" not in printed.output
+    answer = json.loads(invoke(config, "diagnose", "--json", stdin=log).output)
+    assert answer["matches"][0]["standing"] == "reported"
+
+
+def test_outside_the_hardware(config: Config) -> None:
+    """A GPU on which it is not reported rules a notice out, whatever the versions are."""
+    index = of_base(config)
+    assert not known_failures(index, {"triton": "3.5.0"}, "8.0").failures
+    assert known_failures(index, {"triton": "3.5.0"}, "NVIDIA H100 80GB HBM3").failures
+
+
+def test_article_comes_first(config: Config) -> None:
+    """Of the same line, an article ranks above a notice, though its `near` is not in the log."""
+    add_article(config)
+    matches = Matcher(of_base(config)).diagnose("RuntimeError: gradients are wrong here").matches
+    assert [match.id for match in matches] == ["KB0001", "KBN0001"]
+
+
+def test_browser_agrees(config: Config) -> None:
+    """The site's box gives the same answer, field by field."""
+    pytest.importorskip("py_mini_racer", reason="mini-racer is not installed")
+    from v8 import Browser
+
+    add_article(config)
+    index = of_base(config)
+    for log in (LOG, LOG.replace("3.5.0", "3.6.0"), "RuntimeError: gradients are wrong here"):
+        ours = json.loads(msgspec.json.encode(Matcher(index).diagnose(log)))
+        assert Browser(index).diagnose(log) == ours
+        assert any(match["standing"] == "reported" for match in ours["matches"])
+
+
+def test_reply_says_so(config: Config) -> None:
+    """A reply to an issue does not say that a notice was executed."""
+    for reply in (
+        invoke(config, "diagnose", "--reply", stdin=LOG).stdout,
+        invoke(config, "link", "KBN0001", "--format", "reply").stdout,
+    ):
+        assert "This is reported, and was not run here (looked up on 2026-01-31)." in reply
+        assert "What helps, as reported" in reply
+        assert "executed" not in reply
+
+
+def test_explain_and_search(config: Config) -> None:
+    """`explain` begins with what a notice is worth; `search` says it, too; `kbn1` is an id."""
+    text = invoke(config, "explain", "kbn1").output
+    assert text.index("Reported, not run here; looked up on 2026-01-31") < text.index("Upgrade")
+    assert "[owner/repo#13, owner/repo@v3.6.0 python/core.py:120]" in text
+    assert (
+        "reported, not run here; looked up on 2026-01-31"
+        in invoke(config, "search", "gradients").output
+    )
+
+
+def test_no_article(config: Config) -> None:
+    """No list, board or count of articles has a notice; its badge is grey."""
+    add_article(config)
+    model = model_of(config)
+    assert [view.id for view in model.views] == ["KB0001"]
+    assert [name for name, _ in model.board.rows] == ["KB0001"]
+    assert [entry.id for entry in api_index(model).articles] == ["KB0001"]
+    assert "KBN" not in invoke(config, "list").output
+    assert "KBN" not in invoke(config, "matrix").output
+    badge = dict(badges.files(model))["badges/KBN0001.svg"].decode()
+    assert "reported, not run here" in badge
+    assert badges.RIGHT["reported"] == badges.RIGHT["not run"]
+    assert "## Reported, not run here" in texts.overview(model)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_page(config: Config, language: str) -> None:
+    """A page has the day, each bound and remedy with its receipts, in the words of its language."""
+    model = model_of(config)
+    _, content = notice_page(Frame(model, language, "KBN0001/"), model.notices[0])
+    page = content.decode()
+    assert {"en": "Reported, not run here. Looked up on 2026-01-31", "zh": "未在此运行"}[
+        language
+    ] in page
+    assert {"en": "Upgrade to triton 3.6.0.", "zh": "升级到 triton 3.6.0。"}[language] in page
+    for receipt in ("owner/repo#12", "owner/repo#13", "owner/repo@v3.6.0 python/core.py:120"):
+        assert receipt_url(receipt) in page
+    assert "kb-state--reported" in page
+    assert "kb-state--measured" not in page
+
+
+def test_measured(config: Config) -> None:
+    """Rows of its own snippet make a notice measured; nobody can write that."""
+    file = config.notices / "KBN0001-wrong-gradients.md"
+    file.write_text(file.read_text("utf-8") + REPRO, "utf-8")
+    assert model_of(config).notices[0].view.state.word == "reported"
+    record_failure(config, "KBN0001", "r1", "gradients are wrong here")
+    assert model_of(config).notices[0].view.state.word == "reported"  # 2.3.0 is outside the window
+    file.write_text(file.read_text("utf-8").replace(">=3.4", ">=2.2"), "utf-8")
+    assert model_of(config).notices[0].view.state.word == "measured"
+    assert of_base(config).notices[0].entry.standing == "measured"
+
+
+def test_known(config: Config) -> None:
+    """Versions inside the window are told, with receipts; a name of the project finds it, too."""
+    index = of_base(config)
+    [failure] = known_failures(index, {"Triton": "3.5.0"}, "sm_90a").failures
+    assert (failure.answer, failure.standing, failure.window) == (
+        "affected",
+        "reported",
+        "triton >=3.4,<3.6",
+    )
+    assert failure.receipts[0] == "owner/repo#13"
+    assert (
+        known_failures(index, {"project": "3.5.0"}).failures
+        == known_failures(index, {"triton": "3.5.0"}).failures
+    )
+    assert not known_failures(index, {"triton": "3.6.0"}).failures
+    assert known_failures(index, {"triton": "3.6.0", "other": "1"}).not_mentioned == ("other",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("triton",), "is not NAME==VERSION"),
+        (("triton==new",), "is not a version"),
+        (("triton==3.5", "--gpu", "Voodoo"), "unknown GPU `Voodoo`"),
+    ],
+)
+def test_known_refuses(config: Config, arguments: tuple[str, ...], words: str) -> None:
+    """A question that cannot be understood ends with 2 and says how to ask."""
+    result = invoke(config, "known", *arguments)
+    assert result.exit_code == 2
+    assert words in result.output
+
+
+def test_known_command(config: Config) -> None:
+    """The command ends with 0 where something is known, with 3 where nothing is."""
+    result = invoke(config, "known", "triton==3.5.0", "--gpu", "H100")
+    assert result.exit_code == 0
+    assert "reported, not run here; looked up on 2026-01-31" in result.output
+    assert json.loads(invoke(config, "known", "triton==3.5.0", "--json").output)["failures"]
+    assert invoke(config, "known", "triton==3.6.0").exit_code == 3
+
+
+def test_mcp_is_limited(config: Config) -> None:
+    """An assistant gets at most twelve failures, each with its standing, and how many were cut."""
+    pytest.importorskip("mcp", reason="mcp is not installed")
+    from kbtools.integrations import mcp_server
+    from kbtools.matching.known import Known
+
+    index = of_base(config)
+    answer = known_failures(index, {"triton": "3.5.0"})
+    many = Known(answer.packages, "", answer.failures * 20, ())
+    short = mcp_server._known_answer(many, index)
+    assert (len(short.failures), short.more) == (12, 8)
+    assert short.failures[0]["standing"] == "reported"
+    assert short.failures[0]["receipts"]
+
+
+def test_markdown_of_all(config: Config) -> None:
+    """The document of a notice has every receipt that its front matter has."""
+    [notice] = load_base(config).notices
+    text = notice_markdown(notice, config)
+    for statement in (*notice.matter.bounds, *notice.matter.remedies, *notice.matter.no_help):
+        assert statement.receipt in text
+
+
+def test_sm_of(config: Config) -> None:
+    """A GPU is given by capability or by name; the longest name that fits is meant."""
+    index: Index = msgspec.structs.replace(
+        of_base(config), gpus={"L4": "8.9", "A10": "8.6", "A100": "8.0"}
+    )
+    assert [sm_of(gpu, index) for gpu in ("9.0", "sm_100a", "A100-SXM4-80GB", "NVIDIA A10")] == [
+        "9.0",
+        "10.0",
+        "8.0",
+        "8.6",
+    ]
+    with pytest.raises(QuestionError):
+        sm_of("A1000", index)
+    assert parse_packages(["a==1", "b == 2"]) == {"a": "1", "b": "2"}
