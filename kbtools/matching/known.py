@@ -98,8 +98,8 @@ def known_failures(index: Index, packages: Mapping[str, str], gpu: str = "") -> 
         QuestionError: a version or the GPU cannot be understood.
     """
     sm = sm_of(gpu, index) if gpu else ""
-    asked = {_name(name): _version(name, text) for name, text in packages.items()}
-    versions = asked | dict(_of_families(asked, index))
+    question = {_name(name): _version(name, text) for name, text in packages.items()}
+    versions = question | dict(_of_families(question, index))
     toolchain = as_toolchain(versions | ({"sm": sm} if sm else {}))
     entries = [(entry, None) for entry in index.articles if has_end(entry.affected)]
     notices = [(notice.entry, notice) for notice in index.notices]
@@ -114,7 +114,7 @@ def known_failures(index: Index, packages: Mapping[str, str], gpu: str = "") -> 
     failures.sort(key=lambda f: (f.answer, f.id not in silent, order[f.standing], f.id))
     families = {member: name for name, members in index.families.items() for member in members}
     known_names = mentioned | {families[name] for name in mentioned if name in families}
-    return Known(asked, sm, tuple(failures), tuple(n for n in asked if n not in known_names))
+    return Known(question, sm, tuple(failures), tuple(n for n in question if n not in known_names))
 
 
 def _failure(
@@ -169,13 +169,13 @@ def window_of(affected: Affected) -> str:
     )
 
 
-def _of_families(asked: Mapping[str, str], index: Index) -> Iterator[tuple[str, str]]:
-    """The versions of distributions that are one project with one that was asked about."""
+def _of_families(question: Mapping[str, str], index: Index) -> Iterator[tuple[str, str]]:
+    """The versions of distributions that are one project with one that is in the question."""
     for family, members in index.families.items():
-        version = next((asked[name] for name in (family, *members) if name in asked), None)
+        version = next((question[name] for name in (family, *members) if name in question), None)
         if version:
             for name in (family, *members):
-                yield name, asked.get(name, version)
+                yield name, question.get(name, version)
 
 
 def _name(text: str) -> str:

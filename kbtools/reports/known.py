@@ -19,14 +19,14 @@ def known(answer: Known, top: int, addresses: dict[str, str]) -> str:
         top: How many failures are printed.
         addresses: Id → where to read on.
     """
-    asked = ", ".join(f"{name} {version}" for name, version in answer.packages.items())
-    asked += f", sm {answer.sm}" if answer.sm else ""
+    question = ", ".join(f"{name} {version}" for name, version in answer.packages.items())
+    question += f", sm {answer.sm}" if answer.sm else ""
     blocks = ["\n".join(_failure(f, addresses[f.id])) for f in answer.failures[:top]]
     rest = len(answer.failures) - top
     if rest > 0:
         blocks.append(f"and {rest} more: --top {len(answer.failures)}")
     if not blocks:
-        blocks.append(f"none: no failure is known here for {asked}; that is no proof of health")
+        blocks.append(f"none: no failure is known here for {question}; that is no proof of health")
     if answer.not_mentioned:
         blocks.append(f"nothing here is about: {', '.join(answer.not_mentioned)}")
     return "\n\n".join(blocks)
