@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 code=0
-kbtools verify --toolchain "${TOOLCHAIN:-all}" --all --record --quiet --require-sandbox \
+kbtools verify --toolchain "${TOOLCHAIN:-all}" --all --record --quiet --require-sandbox --require-run \
     ${METRICS:+--prometheus "$METRICS"} || code=$?
 [ "$code" -le 1 ] || exit "$code"
 kbtools evidence changes --since HEAD

@@ -214,13 +214,13 @@ def test_pull_request(sandboxed: None, checkout: Checkout) -> None:
 
 
 def test_pull_request_for_a_gpu(sandboxed: None, checkout: Checkout) -> None:
-    """What only a GPU can run is no failure; a broken rule is one."""
+    """What only a GPU can run needs evidence: an article that ran nowhere is not merged."""
     before = git(checkout.base, "rev-parse", "HEAD").strip()
     checkout.edit(2, "repro id=r1", "repro id=r1 requires=gpus:9")
     checkout.edit(2, "fix id=f1", "fix id=f1 requires=gpus:9")
     done = checkout.run("pull-request.sh", BASE=before)
-    assert done.returncode == 0, done.stderr
-    assert "on approval a machine with a GPU runs it" in done.stderr
+    assert done.returncode == 1, done.stderr
+    assert "  KB0002  skipped: needs 9 GPUs, none here" in done.stderr
     checkout.edit(2, "python fix", "python fxi")
     assert checkout.run("pull-request.sh", BASE=before).returncode == 2
 

@@ -179,9 +179,11 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
     with reporting.commands_disabled(report.github, True):
         refuse_broken(selection.refused)
     code = exit_code(verification, selection)
-    if options.require_run and (hollow := hollow_articles(verification.results, config)):
+    asked = options.require_run or not (options.quiet or options.quick)
+    if asked and (hollow := hollow_articles(verification.results, config)):
         click.echo(text.hollow(hollow), err=True)
-        code = max(code % 3, 1)
+        if options.require_run:
+            code = max(code % 3, 1)
     if code == 3 and options.toolchain is None and options.on is None:
         reporting.suggest_toolchain(verification.results)
     sys.exit(code)
