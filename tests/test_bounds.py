@@ -15,6 +15,8 @@ from kbtools.checks.base import load_base
 from kbtools.checks.bounds import kb331_reported_bound, open_bounds
 from kbtools.evidence.bounds import Bound, bounds_of, releases_of
 from kbtools.evidence.rows import Row
+from kbtools.evidence.tried import tried_ranges
+from kbtools.matching import Matcher, load
 from kbtools.outcome import Outcome
 from kbtools.reports.bounds import standing
 from kbtools.toolchains.model import Toolchain
@@ -184,6 +186,41 @@ def test_a_fact(base: Base) -> None:
     outcome = Outcome("failed", exit=1, exceptions=("AssertionError", "Exception"))
     [bound] = bounds(article, holds, msgspec.structs.replace(fails, outcome=outcome)).values()
     assert standing(bound) == "2.6.0 | 2.7.1"
+
+
+def test_how_far_it_was_tried(base: Base) -> None:
+    """Beyond the oldest and the newest version tried nothing is known, unless a bound decides."""
+    article = written(base, '{widget: "<2.6"}')
+    fails = row(article, "2.5.1", "failed")
+    assert tried_ranges(article, bounds(article).values()) == ()
+    ends = tried_ranges(article, bounds(article, fails).values())
+    assert ends == ({"widget": ">=2.5.1,<=2.5.1"},)
+    both = bounds(article, fails, row(article, "2.6.0", "passed"))
+    assert tried_ranges(article, both.values()) == ({"widget": ">=2.5.1"},)
+    more = 'bounds: [{bound: "widget<2.6", receipt: "a/b#1"}]'
+    article = written(base, '{widget: "<2.6"}', more=more)
+    reported = tried_ranges(article, bounds(article, fails).values())
+    assert reported == ({"widget": ">=2.5.1"},)
+
+
+def test_what_a_reader_is_told(base: Base) -> None:
+    """`diagnose` says that nothing is known of a version older than the oldest that was tried."""
+    article = written(base, '{widget: "<2.6"}')
+    recorded(base, row(article, "2.5.1", "failed"), row(article, "2.6.0", "passed"))
+    matcher = Matcher(load(base.root))
+    answers = {}
+    for version in ("2.4.0", "2.5.1", "2.9.0"):
+        [match] = matcher.diagnose(f"widget=={version}\nRuntimeError: the failure\n").matches
+        answers[version] = (match.affected, match.reason)
+        assert not any("add the version" in hint for hint in match.hints)
+    assert answers == {
+        "2.4.0": (
+            "unknown",
+            "widget <2.6 is; widget 2.4.0 is outside of what was tried, >=2.5.1",
+        ),
+        "2.5.1": ("affected", "widget <2.6 is; the log shows widget 2.5.1"),
+        "2.9.0": ("not affected", "widget <2.6 is; the log shows widget 2.9.0"),
+    }
 
 
 def checked(base: Base) -> list[str]:

@@ -165,9 +165,11 @@ RANGES = [
 ]
 
 
-def answer(affected: tuple[dict[str, str], ...], toolchain: Toolchain) -> bool | str:
+def answer(
+    affected: tuple[dict[str, str], ...], toolchain: Toolchain, tried: Any = ()
+) -> bool | str:
     """What `is_affected` says, in the words of `affected.js`."""
-    decision = is_affected(affected, toolchain)
+    decision = is_affected(affected, toolchain, tried)
     if isinstance(decision, MissingVersion):
         return "missing"
     return "undecided" if isinstance(decision, UndecidedVersion) else decision
@@ -188,6 +190,35 @@ def test_versions() -> None:
     )
     assert [case for case in zip(cases, ours, theirs, strict=True) if case[1] != case[2]] == []
     assert {True, False, "undecided"} == set(ours)
+
+
+def test_outside_of_what_was_tried() -> None:
+    """A version of which nothing is known is undecided, unless another condition excludes it."""
+    claims = ({"a": "<3.0"}, {"a": ">=5", "b": ">1"}, {"a": "==2.7.*"})
+    known: Any = ({"a": ">=2.5.1"}, {"a": "<=6.0"}, {"b": ">=1"}, {"a": ">=2.5.1", "b": "<=3"}, {})
+    others: Any = ({}, {"b": "1"}, {"b": "2"}, {"b": "4"})
+    cases = [
+        ((left, right), (tried, more), {"a": version} | other)
+        for left in claims
+        for right in claims
+        for tried in known
+        for more in known
+        for version in ("2.4", "2.5.0", "2.5.1+cpu", "2.7.1", "3.0", "6.0", "6.1", "6.0.dev1")
+        for other in others
+    ]
+    ours = [
+        answer(affected, Toolchain(python="", packages=packages), tried)
+        for affected, tried, packages in cases
+    ]
+    theirs = json.loads(
+        evaluate(
+            f"JSON.stringify({json.dumps(cases)}.map(([claims, tried, packages]) => isAffected("
+            "claims, { gpus: [], packages }, tried).answer))"
+        )
+    )
+    assert [case for case in zip(cases, ours, theirs, strict=True) if case[1] != case[2]] == []
+    plain = [answer(claims, Toolchain(python="", packages=p)) for claims, _, p in cases]
+    assert plain != ours, "what was tried changes some answers"
 
 
 def test_alternatives() -> None:

@@ -22,6 +22,7 @@ from kbtools.matching import downloads
 from kbtools.matching.cleaning import NOISE, PREFIXES
 from kbtools.matching.first_rules import FirstRules
 from kbtools.matching.rules import Rules
+from kbtools.matching.tried import tried_of, with_tried
 from kbtools.matching.versions import OF_MACHINE, VersionPatterns, version_patterns
 from kbtools.packaged import settings_of
 from kbtools.toolchains.model import MACHINE
@@ -45,6 +46,8 @@ class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     severity: str
     signatures: tuple[Signature, ...]
     affected: tuple[dict[str, str], ...] = ()
+    tried: tuple[dict[str, str], ...] = ()
+    """For each of `affected`, name → the versions of which something is known."""
     confusable: tuple[str, ...] = ()
     components: tuple[str, ...] = ()
     retired: bool = False
@@ -232,7 +235,7 @@ def of_base(settings: Config) -> Index:
     files = sorted(file for file in settings.articles.glob("*.md") if file.name.count(".") == 1)
     key = hashlib.sha256(f"{__version__} {settings.root}".encode())
     notices = sorted(f for f in settings.notices.glob("*.md") if f.name.count(".") == 1)
-    rows = sorted(settings.evidence.glob(f"{settings.notice_id(0).rstrip('0')}*.jsonl"))
+    rows = sorted(settings.evidence.glob("*.jsonl"))
     for file in (
         settings.root / config.FILE,
         *files,
@@ -248,6 +251,7 @@ def of_base(settings: Config) -> Index:
     except (OSError, msgspec.MsgspecError):
         pass
     index = index_of(_matters(files, settings), settings, _notices(notices, settings))
+    index = with_tried(index, tried_of(files, settings))
     _remember(cache, msgspec.msgpack.encode(index))
     return index
 

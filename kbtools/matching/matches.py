@@ -52,6 +52,8 @@ class Claim(msgspec.Struct, frozen=True):
 
     affected: Affectedness
     reason: str
+    known: bool = False
+    """Whether it is unknown although the log shows the versions."""
 
 
 def claim_of(entry: IndexEntry, toolchain: Toolchain) -> Claim:
@@ -69,11 +71,11 @@ def claim_of(entry: IndexEntry, toolchain: Toolchain) -> Claim:
             return Claim(
                 "not affected", f"{conditions}; the log shows sm {toolchain.version('sm')}"
             )
-    answer = is_affected(entry.affected, toolchain)
+    answer = is_affected(entry.affected, toolchain, entry.tried)
     if isinstance(answer, MissingVersion):
         return Claim("unknown", f"{conditions}; the log shows no version of {answer.name}")
     if isinstance(answer, UndecidedVersion):
-        return Claim("unknown", f"{conditions}; {answer.reason}")
+        return Claim("unknown", f"{conditions}; {answer.reason}", known=True)
     names = _names(entry)
     if not answer and "gpus" in names:
         return Claim("unknown", f"{conditions}; a log does not show how many GPUs there are")
@@ -163,7 +165,7 @@ def _doubts(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Iterator
 
 def _wishes(entry: IndexEntry, claim: Claim) -> Iterator[str]:
     """What the log could show more of."""
-    if claim.affected == "unknown":
+    if claim.affected == "unknown" and not claim.known:
         names = " and ".join(_names(entry))
         yield f"add the version of {names} (the output of `pip list`, say)"
 

@@ -17,6 +17,7 @@ from kbtools.articles.parsing import Page
 from kbtools.checks.model import Base
 from kbtools.config import Config
 from kbtools.evidence.board import Board, Cell, cell_of, sort_toolchains
+from kbtools.evidence.bounds import Bound
 from kbtools.evidence.rows import Row
 from kbtools.evidence.state import (
     ArticleState,
@@ -70,6 +71,8 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
     """The oldest first."""
     claims: tuple[Claim, ...] = ()
     """The sentences that a reader relies on, each with what stands behind it."""
+    bounds: tuple[Bound, ...] = ()
+    """Of its version ranges, those of its fences, too."""
 
     @property
     def id(self) -> str:
@@ -237,6 +240,7 @@ def build_model(base: Base) -> SiteModel:
             state=state_from(article, observed),
             changes=changes_of(article, observed),
             claims=tuple(claims(pages[article.path], base.config)),
+            bounds=tuple(bound for bound in base.bounds if bound.article == article.id),
         )
 
     views = [view_of(article) for article in base.articles]

@@ -129,13 +129,20 @@ def range_holds(text: str, version: Version) -> bool | None:
 
 
 def is_affected(
-    affected: Affected, toolchain: Toolchain
+    affected: Affected, toolchain: Toolchain, tried: Affected = ()
 ) -> bool | MissingVersion | UndecidedVersion:
-    """Whether any alternative of `affected` holds on a toolchain."""
+    """Whether any alternative of `affected` holds on a toolchain.
+
+    Args:
+        affected: The alternatives.
+        toolchain: What is installed, and the machine that it is on.
+        tried: For each alternative, name → the versions of which something is known; a version
+            outside is undecided. Without it the claim is taken at its word.
+    """
     missing: MissingVersion | None = None
     undecided: UndecidedVersion | None = None
-    for alternative in affected:
-        answer = _alternative(alternative, toolchain)
+    for i, alternative in enumerate(affected):
+        answer = _alternative(alternative, toolchain, tried[i] if i < len(tried) else {})
         if answer is True:
             return True
         if isinstance(answer, MissingVersion):
@@ -146,16 +153,21 @@ def is_affected(
 
 
 def _alternative(
-    alternative: dict[str, str], toolchain: Toolchain
+    alternative: dict[str, str], toolchain: Toolchain, tried: dict[str, str]
 ) -> bool | MissingVersion | UndecidedVersion:
-    answers = [_condition(name, text, toolchain) for name, text in alternative.items()]
-    for answer in answers:
+    answers = {name: _condition(name, text, toolchain) for name, text in alternative.items()}
+    for answer in answers.values():
         # a snippet about a package cannot be run without it, whatever the other conditions say
         if isinstance(answer, MissingVersion) and answer.name not in MACHINE:
             return answer
-    if False in answers:
+    for name, text in tried.items():
+        elsewhere = any(answers[other] is False for other in answers if other != name)
+        if _condition(name, text, toolchain) is False and not elsewhere:
+            version = toolchain.version(name)
+            return UndecidedVersion(f"{name} {version} is outside of what was tried, {text}")
+    if False in answers.values():
         return False
-    return next((answer for answer in answers if answer is not True), True)
+    return next((answer for answer in answers.values() if answer is not True), True)
 
 
 def _condition(

@@ -36,7 +36,7 @@ export function mount(form) {
         show("kb-none", fill(words.none, { n: count }));
         return;
       }
-      const claims = Object.fromEntries(articles.map((article) => [article.id, article.affected || []]));
+      const claims = Object.fromEntries(articles.map((article) => [article.id, article]));
       const versionTexts = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
       answers.replaceChildren(
         make("p", { class: "kb-dim" }, matches.length > 1 ? fill(words.found, { n: matches.length }) : words.one),
@@ -76,7 +76,8 @@ function item(match, { words, you, translated, versions, claims }) {
   const [title, summary] = translated[match.id] || [match.title, match.summary];
   const language = { lang: translated[match.id] || LANGUAGE === FIRST ? null : FIRST };
   const answer = make("p", {});
-  const affectedness = isAffected(claims[match.id], toolchain(versions));
+  const { affected = [], tried = [] } = claims[match.id];
+  const affectedness = isAffected(affected, toolchain(versions), tried);
   const uncertain = match.affected === "unknown" && affectedness.answer === false; // a log shows not all GPUs
   showAnswer(answer, uncertain ? { answer: "missing", name: "gpus" } : affectedness, wordsFor(match, words, you));
   const reported = match.standing === "reported" ? "kb-match kb-match--reported" : "kb-match";
@@ -88,7 +89,7 @@ function item(match, { words, you, translated, versions, claims }) {
     make("p", { class: "kb-match-line" },
       make("span", {}, fill(words.line, { n: match.line })), " ",
       make("code", {}, String(match.text || match.signature).slice(0, 400))),
-    claims[match.id].length ? answer : make("p", { class: "kb-answer" }, you.always),
+    affected.length ? answer : make("p", { class: "kb-answer" }, you.always),
     match.hints.length
       ? make("div", { class: "kb-surer" }, make("p", {}, `${words.surer}:`),
           make("ul", { lang: REASONS }, ...match.hints.map((hint) => make("li", {}, ...coded(hint)))))

@@ -7,7 +7,7 @@ const STORED = "kb-toolchain";
 
 /** Makes the form in its place. */
 export function mount(box) {
-  const { affected, versions, gpus = {}, texts, words } = JSON.parse(box.dataset.you);
+  const { affected, tried = [], versions, gpus = {}, texts, words } = JSON.parse(box.dataset.you);
   const answer = make("p", { class: "kb-answer", role: "status" });
   if (!affected.length) {
     answer.textContent = words.always;
@@ -49,7 +49,7 @@ export function mount(box) {
       return;
     }
     for (const { name, input } of picks) input.value = versionOf(toolchain, name) || "";
-    showAnswer(answer, isAffected(affected, toolchain), words);
+    showAnswer(answer, isAffected(affected, toolchain, tried), words);
     try { sessionStorage.setItem(STORED, area.value.slice(0, 100000)); } catch { /* storage is off: nothing is kept */ }
   };
 
@@ -58,7 +58,7 @@ export function mount(box) {
     input.addEventListener("input", () => {
       const toolchain = picked();
       if (isEmpty(toolchain)) show(answer, "waiting", "", words.waiting);
-      else showAnswer(answer, isAffected(affected, toolchain), words);
+      else showAnswer(answer, isAffected(affected, toolchain, tried), words);
     });
   try { area.value = sessionStorage.getItem(STORED) || ""; } catch { /* storage is off */ }
   pasted();

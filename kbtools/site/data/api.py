@@ -17,7 +17,9 @@ from kbtools.articles import links
 from kbtools.articles import receipts as receipts_of
 from kbtools.articles.model import Affected, FrontMatter
 from kbtools.evidence.state import Observation
+from kbtools.evidence.tried import tried_ranges
 from kbtools.evidence.verdicts import Colour
+from kbtools.matching.tried import with_tried
 from kbtools.site.data import osv
 from kbtools.site.model import ArticleView, SiteModel, download_path, logs_path, page_path
 from kbtools.toolchains.model import Toolchain
@@ -232,7 +234,8 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
 def signatures(model: SiteModel) -> matching.Index:
     """What a matcher needs, of all articles."""
     notices = [notice.notice for notice in model.notices]
-    return matching.index_of([v.article.matter for v in model.views], model.config, notices)
+    index = matching.index_of([v.article.matter for v in model.views], model.config, notices)
+    return with_tried(index, {v.id: tried_ranges(v.article, v.bounds) for v in model.views})
 
 
 def encoded(value: Any) -> bytes:

@@ -13,8 +13,9 @@ from kbtools.articles.parsing import Fence, Heading, Page
 from kbtools.articles.replies import command_for_strangers
 from kbtools.articles.translations import is_outdated
 from kbtools.evidence.board import Cell
+from kbtools.evidence.tried import tried_ranges
 from kbtools.site.model import ArticleView, download_path, issue_path
-from kbtools.site.pages import marks, prose, refereed, tried
+from kbtools.site.pages import bounds, marks, prose, refereed, tried
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.remedy import first_card
 from kbtools.site.pages.strip import names_of, strip
@@ -133,6 +134,7 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         word=view.state.word,
         remedy=first_card(view.original.page, view.article.snippets),
         claim=claim(frame, view),
+        bounds=bounds.lines(frame, view),
         strip=marks_of_versions,
         tried=tried.sentence(frame, view, cells) if measured > FEW else "",
         own=bool(view.observations) and not measured,
@@ -170,6 +172,7 @@ def you(frame: Frame, view: ArticleView) -> dict[str, object]:
     gpus = {gpu.name: gpu.sm for toolchain in frame.model.toolchains for gpu in toolchain.gpus}
     return {
         "affected": view.article.matter.affected,
+        "tried": tried_ranges(view.article, view.bounds),
         "versions": versions_of,
         "texts": {
             name: [text.partition("{version}")[0] for text in texts]

@@ -154,10 +154,15 @@ function condition(name, range, toolchain) {
   return { answer, name, range, version };
 }
 
-function alternative(conditions, toolchain) {
+function alternative(conditions, toolchain, tried) {
   const results = Object.entries(conditions).map(([name, range]) => condition(name, range, toolchain));
   const missing = results.find((result) => result.answer === "missing" && !MACHINE.includes(result.name));
   if (missing) return missing;
+  for (const [name, range] of Object.entries(tried)) {
+    const known = condition(name, range, toolchain);
+    if (known.answer === false && !results.some((result) => result.answer === false && result.name !== name))
+      return { ...known, answer: "undecided", why: "untried" };
+  }
   const excluded = results.find((result) => result.answer === false);
   if (excluded) return excluded;
   // of those that hold, one with a version tells a reader more than one about an absent package
@@ -167,14 +172,15 @@ function alternative(conditions, toolchain) {
 
 /**
  * Whether any alternative of an `affected` holds: `answer` is true, false, "missing" or "undecided";
- * the rest is the condition that decides.
+ * the rest is the condition that decides. `tried` has, for each alternative, the versions of which something is
+ * known; one outside is undecided.
  */
-export function isAffected(affected, toolchain) {
+export function isAffected(affected, toolchain, tried = []) {
   let missing = null;
   let undecided = null;
   let excluded = null;
-  for (const conditions of affected) {
-    const result = alternative(conditions, toolchain);
+  for (const [i, conditions] of affected.entries()) {
+    const result = alternative(conditions, toolchain, tried[i] || {});
     if (result.answer === true) return result;
     if (result.answer === "missing") missing = missing || result;
     else if (result.answer === "undecided") undecided = undecided || result;

@@ -17,15 +17,20 @@ export function claimOf(entry, toolchain) {
       Object.entries(condition).map(([name, span]) => `${name} ${span}`).join(" and "))
     .join(" or ");
   const where = (entry.standing === "reported" ? " is reported" : " is") + (entry.sm ? `, on sm ${entry.sm}` : "");
-  const claim = (affected, reason) => ({ affected, reason: `${conditions}${where}; ${reason}` });
+  const claim = (affected, reason, known = false) =>
+    ({ affected, reason: `${conditions}${where}; ${reason}`, known });
   if (entry.sm && isAffected([{ sm: entry.sm }], toolchain).answer === false)
     return claim("not affected", `the log shows sm ${versionOf(toolchain, "sm")}`);
-  const { answer, name, range, version, why } = isAffected(alternatives, toolchain);
+  const { answer, name, range, version, why } = isAffected(alternatives, toolchain, entry.tried);
   if (answer === "missing") return claim("unknown", `the log shows no version of ${name}`);
-  if (answer === "undecided")
-    return claim("unknown", why === "invalid"
-      ? `${name} ${version} is not a version that compares`
-      : `${name} ${version} is a pre-release on the boundary of ${range}`);
+  if (answer === "undecided") {
+    const reasons = {
+      invalid: "is not a version that compares",
+      untried: `is outside of what was tried, ${range}`,
+    };
+    const reason = reasons[why] || `is a pre-release on the boundary of ${range}`;
+    return claim("unknown", `${name} ${version} ${reason}`, true);
+  }
   if (!answer && names(entry).includes("gpus"))
     return claim("unknown", "a log does not show how many GPUs there are");
   const listed = names(entry)
@@ -98,6 +103,6 @@ function* doubtsOf(hit, claim, log, ranked) {
 
 /** What the log could show more of. */
 function* wishes(entry, claim) {
-  if (claim.affected === "unknown")
+  if (claim.affected === "unknown" && !claim.known)
     yield `add the version of ${names(entry).join(" and ")} (the output of \`pip list\`, say)`;
 }
