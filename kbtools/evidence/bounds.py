@@ -180,13 +180,13 @@ def clauses(text: str) -> tuple[str, ...]:
 
 def releases_of(rows: Iterable[Row]) -> dict[str, tuple[str, ...]]:
     """Distribution → the releases of it that some toolchain had, from old to new."""
-    known: dict[str, set[Version]] = {}
+    versions_of: dict[str, set[Version]] = {}
     for packages in {row.toolchain.identity: row.toolchain.packages for row in rows}.values():
         for name, text in packages.items():
             version = as_version(text)
             if version and not version.is_prerelease:
-                known.setdefault(name, set()).add(Version(version.public))
-    return {name: tuple(map(str, sorted(versions))) for name, versions in known.items()}
+                versions_of.setdefault(name, set()).add(Version(version.public))
+    return {name: tuple(map(str, sorted(versions))) for name, versions in versions_of.items()}
 
 
 def _bounds_of_range(
@@ -200,9 +200,9 @@ def _bounds_of_range(
     text = claim.affected[i][name]
     tried = trials(claim, i, name)
     of_fact = any(s.role is Role.FACT for s in claim.article.snippets if s.id == claim.snippet)
-    known = releases.get(str(canonicalize_name(name)), ())
+    of_name = releases.get(str(canonicalize_name(name)), ())
     for clause in clauses(text):
-        steps = _steps(clause, tried, known)
+        steps = _steps(clause, tried, of_name)
         entry = reported.get((str(canonicalize_name(name)), clause))
         standing: Standing = "measured" if steps else "reported" if entry else "open"
         receipt = entry.receipt if entry and not steps else ""
@@ -210,18 +210,18 @@ def _bounds_of_range(
         yield Bound(*place, standing, steps, tried, receipt, of_fact)
 
 
-def _steps(clause: str, tried: Sequence[Trial], known: Sequence[str]) -> tuple[Step, ...]:
+def _steps(clause: str, tried: Sequence[Trial], releases: Sequence[str]) -> tuple[Step, ...]:
     """Where what happens changes at a clause, between versions that were tried.
 
     Args:
         clause: As in `<2.6`.
         tried: The versions of its distribution, from old to new.
-        known: The releases of the distribution that are known.
+        releases: The releases of the distribution that are known.
     """
     return tuple(
-        Step(below, above, _between(below, above, tried, known))
-        for (below, side), (above, other) in pairwise(_sides(clause, tried))
-        if side != other
+        Step(below, above, _between(below, above, tried, releases))
+        for (below, below_holds), (above, above_holds) in pairwise(_sides(clause, tried))
+        if below_holds != above_holds
     )
 
 
@@ -239,14 +239,14 @@ def _sides(clause: str, tried: Sequence[Trial]) -> list[tuple[str, bool]]:
 
 
 def _between(
-    below: str, above: str, tried: Sequence[Trial], known: Sequence[str]
+    below: str, above: str, tried: Sequence[Trial], releases: Sequence[str]
 ) -> tuple[str, ...]:
     """The releases between two versions that are known and were not tried."""
     lower, upper = as_version(below), as_version(above)
     if lower is None or upper is None:
         return ()
     done = {trial.version for trial in tried}
-    between = (text for text in known if lower < Version(text) < upper)
+    between = (text for text in releases if lower < Version(text) < upper)
     return tuple(text for text in between if text not in done)
 
 

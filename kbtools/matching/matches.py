@@ -52,7 +52,7 @@ class Claim(msgspec.Struct, frozen=True):
 
     affected: Affectedness
     reason: str
-    known: bool = False
+    shows_versions: bool = False
     """Whether it is unknown although the log shows the versions."""
 
 
@@ -75,7 +75,7 @@ def claim_of(entry: IndexEntry, toolchain: Toolchain) -> Claim:
     if isinstance(answer, MissingVersion):
         return Claim("unknown", f"{conditions}; the log shows no version of {answer.name}")
     if isinstance(answer, UndecidedVersion):
-        return Claim("unknown", f"{conditions}; {answer.reason}", known=True)
+        return Claim("unknown", f"{conditions}; {answer.reason}", shows_versions=True)
     names = _names(entry)
     if not answer and "gpus" in names:
         return Claim("unknown", f"{conditions}; a log does not show how many GPUs there are")
@@ -165,7 +165,7 @@ def _doubts(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Iterator
 
 def _wishes(entry: IndexEntry, claim: Claim) -> Iterator[str]:
     """What the log could show more of."""
-    if claim.affected == "unknown" and not claim.known:
+    if claim.affected == "unknown" and not claim.shows_versions:
         names = " and ".join(_names(entry))
         yield f"add the version of {names} (the output of `pip list`, say)"
 

@@ -161,7 +161,7 @@ def _alternative(
         if isinstance(answer, MissingVersion) and answer.name not in MACHINE:
             return answer
     for name, text in tried.items():
-        elsewhere = any(answers[other] is False for other in answers if other != name)
+        elsewhere = any(answer is False for key, answer in answers.items() if key != name)
         if _condition(name, text, toolchain) is False and not elsewhere:
             version = toolchain.version(name)
             return UndecidedVersion(f"{name} {version} is outside of what was tried, {text}")

@@ -76,7 +76,7 @@ function item(match, { words, you, translated, versions, claims }) {
   const [title, summary] = translated[match.id] || [match.title, match.summary];
   const language = { lang: translated[match.id] || LANGUAGE === FIRST ? null : FIRST };
   const answer = make("p", {});
-  const { affected = [], tried = [] } = claims[match.id];
+  const { affected = [], tried = [] } = claims[match.id] || {};
   const affectedness = isAffected(affected, toolchain(versions), tried);
   const uncertain = match.affected === "unknown" && affectedness.answer === false; // a log shows not all GPUs
   showAnswer(answer, uncertain ? { answer: "missing", name: "gpus" } : affectedness, wordsFor(match, words, you));
