@@ -213,6 +213,26 @@ def test_a_traceback(reader: Reader) -> None:
     page.fill("#kb-log", "all went well")
     page.click(".kb-go")
     page.wait_for_selector(".kb-none")
+    assert page.locator(".kb-first").count() == 0
+
+
+def test_what_failed_first(reader: Reader) -> None:
+    """The line is marked among its neighbours, and selected in the field on demand."""
+    page = reader.open("paste/")
+    log = "[rank1]: ValueError: 41 tensors\nthen\nChildFailedError: rank 1 exited with code 1"
+    page.fill("#kb-log", log)
+    page.click(".kb-go")
+    page.wait_for_selector(".kb-first")
+    assert page.locator(".kb-first mark").text_content().strip() == f"1  {log.split(chr(10))[0]}"
+    assert "rank1" in page.locator(".kb-first .kb-match-head").text_content()
+    assert "3" in page.locator(".kb-first-note").first.text_content()
+    page.click(".kb-first-line")
+    selected = page.evaluate(
+        "(({ value, selectionStart: a, selectionEnd: b }) => value.slice(a, b))"
+        "(document.querySelector('#kb-log'))"
+    )
+    assert selected == log.split("\n")[0]
+    assert page.locator(".kb-none").count() == 1
 
 
 def test_cells_lead_to_their_logs(reader: Reader) -> None:

@@ -65,10 +65,17 @@ outer()
 """
 
 
-@pytest.mark.parametrize("code", [FAILS, CHAIN], ids=["plain", "chain"])
-def test_the_article_stands_under_the_traceback(base: Base, code: str) -> None:
-    """An exception, or one that it came of, is base: the traceback as it was, then the article."""
-    assert same_as_alone(base, script(base, code)) == f"\n{ARTICLE}"
+def test_the_article_stands_under_the_traceback(base: Base) -> None:
+    """The traceback is as it was; then comes the article about the exception."""
+    assert same_as_alone(base, script(base, FAILS)) == f"\n{ARTICLE}"
+
+
+def test_what_failed_first_stands_above_the_article(base: Base) -> None:
+    """Of a chain of exceptions the first is named, with an article or without."""
+    first = f"\nkbtools: failed first: line 6: {FAILURE}\n"
+    assert same_as_alone(base, script(base, CHAIN)) == f"{first}{ARTICLE}"
+    unknown = CHAIN.replace("of the day", "of a year")
+    assert same_as_alone(base, script(base, unknown)) == first.replace("of the day", "of a year")
 
 
 @pytest.mark.parametrize(

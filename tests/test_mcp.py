@@ -82,7 +82,9 @@ def test_from_a_log_to_an_article(two_articles: Base) -> None:
     )
     [match] = json.loads(text(diagnosis))["matches"]
     assert (match["id"], match["line"], match["confident"]) == ("KB0001", 2, True)
+    assert json.loads(text(diagnosis))["first"]["line"] == 2
     assert json.loads(text(no_match))["matches"] == []
+    assert json.loads(text(no_match))["first"] is None
     assert "python repro id=r1" in text(article)
     assert [hit["id"] for hit in json.loads(text(hits))] == ["KB0002"]
     assert json.loads(text(no_hits)) == []

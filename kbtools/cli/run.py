@@ -28,8 +28,8 @@ def run(command: tuple[str, ...], index: Path | str | None) -> None:
     """Run the program CMD; if it fails, show the article about the failure below its output.
 
     The program gets the same input, terminal and signals as without kbtools, and its exit code is
-    the exit code of this command. Nothing is shown if the program succeeds, or if no article is
-    about its failure.
+    the exit code of this command. Where the output goes on after what failed first, that line is
+    shown, too. Nothing is shown if the program succeeds.
     """
     try:
         end = wrapping.run(command)

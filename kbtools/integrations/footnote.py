@@ -1,4 +1,4 @@
-"""The lines below the output of a failed program: the article about the failure, or nothing."""
+"""The lines below the output of a failed program: what failed first, and the article about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def brief_article(
     is_own_process: bool = False,
     command: Sequence[str] = (),
 ) -> str:
-    """The article about the first of these outputs that has one, in a few lines; else nothing.
+    """What failed first in one of these outputs, and the article about it, in a few lines.
+
+    The article is that of the first output that has one. What failed first is left out where it
+    is what the output ends with. Where there is neither, nothing is returned.
 
     Args:
         outputs: texts that a program printed, in the order in which they are looked at.
@@ -37,14 +40,20 @@ def brief_article(
     knowledge = matching.load(Path(), index or variable or None)
     matcher = matching.Matcher(knowledge)
     versions = tuple(installed_versions(knowledge)) if is_own_process else ()
-    for text in outputs:
-        matches = matcher.diagnose("\n".join((text, *versions)) if text else "").matches
-        if matches and command:  # only now: to ask an interpreter takes longer than all else here
+    without_article = ""
+    for text in filter(None, outputs):
+        answer = matcher.diagnose("\n".join((text, *versions)))
+        if answer.matches and command:  # only now: to ask an interpreter takes longer than all else
             versions = versions_of(command, [name for name, _ in knowledge.versions])
-            matches = matcher.diagnose("\n".join((text, *versions))).matches or matches
-        if matches:
-            return f"kbtools: {diagnosis.brief(matches[0], knowledge.address(matches[0].id))}"
-    return ""
+            later = matcher.diagnose("\n".join((text, *versions)))
+            answer = later if later.matches else answer
+        first = diagnosis.brief_first(answer, text)
+        if answer.matches:
+            article = answer.matches[0]
+            lines = (first, f"kbtools: {diagnosis.brief(article, knowledge.address(article.id))}")
+            return "\n".join(filter(None, lines))
+        without_article = without_article or first
+    return without_article
 
 
 def installed_versions(index: Index) -> Iterable[str]:

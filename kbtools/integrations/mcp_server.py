@@ -75,15 +75,18 @@ def server(start: Path, source: Path | str | None) -> MCPServer[None]:
         f" were executed, and {len(index.notices)} notices, which are reported and were not run"
         " here: say so when you pass one on. Give the whole output of a failed command to"
         " `diagnose` first. If it returns no matches, no article is about the failure: do not"
-        " guess one. Give versions and the GPU to `known_failures` before you advise an upgrade"
-        " or a downgrade.",
+        " guess one, and begin with its `first`. Give versions and the GPU to `known_failures`"
+        " before you advise an upgrade or a downgrade.",
         log_level="WARNING",
     )
 
     def diagnose(log: str) -> str:
-        """Find the articles about the failure in a log: tracebacks, compiler errors, test output.
+        """Find what failed first in a log, and the articles about it: tracebacks, compiler errors.
 
-        Pass the log unchanged, with every line. The answer is JSON: `matches`, best first, each
+        Pass the log unchanged, with every line. The answer is JSON. `first` is the line that the
+        other failures follow from, also where no article matches: its `line`, `text`, `process`
+        and `kind`, the lines that are its `echoes`, whether that is `confident`, and if not,
+        `why`. It is null where nothing failed. `matches` are the articles, best first, each
         with `id`, `summary` (what helps), the matched `line`, whether your versions are `affected`,
         and `confident`. If there are no matches, no article is about it.
         """

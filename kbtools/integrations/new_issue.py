@@ -120,7 +120,8 @@ def reply_to(issue: Issue, index: Index) -> IssueReply:
         silence = f"{match.id} may be about it, but the match is not sure: {doubt}"
         return IssueReply(article=match.id, silence=silence)
     mark = comments.mark(match.id, index.url, issue.edition or "-")
-    return IssueReply(match.id, f"{mark}\n{replies.reply(match, index, is_matched=True)}")
+    reason = _first_failure(matcher, body, match)
+    return IssueReply(match.id, f"{mark}\n{replies.reply(match, index, reason, is_matched=True)}")
 
 
 def without_comments(text: str) -> str:
@@ -128,6 +129,14 @@ def without_comments(text: str) -> str:
     start, end = _COMMENT
     parts = text.split(start)
     return parts[0] + "".join(part.partition(end)[2] for part in parts[1:])
+
+
+def _first_failure(matcher: Matcher, body: str, match: Match) -> str:
+    """Which line failed first, where that is surely another one than that which matched."""
+    first = matcher.diagnose(body).first
+    if first is None or not first.confident or first.text in match.text or match.text in first.text:
+        return ""
+    return f"what failed first is line {first.line} of the description ({first.kind})"
 
 
 def _best(matcher: Matcher, text: str) -> Match | None:

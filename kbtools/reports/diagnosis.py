@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 """Characters of a log's line that are printed."""
+NEAR_THE_END = 12
+"""Lines below the first failure with which it can still be seen on a terminal."""
 ECHOES = 8
 """Lines that follow from the first failure, as many as are listed."""
 ANSWERS = {"affected": "red", "not affected": "green", "unknown": "yellow"}
@@ -46,9 +48,8 @@ def diagnosis(answer: Diagnosis, top: int, addresses: dict[str, str]) -> str:
 
 def _first(first: FirstFailure) -> Iterator[str]:
     process = f", {first.process}" if first.process else ""
-    text = first.text if len(first.text) <= WIDTH else first.text[:WIDTH] + "…"
     yield f"{style('failed first', bold=True)}  line {first.line}{process} ({first.kind})"
-    yield f"  {text}"
+    yield f"  {_cut(first.text)}"
     if first.echoes:
         lines = ", ".join(map(str, first.echoes[:ECHOES]))
         rest = len(first.echoes) - ECHOES
@@ -60,7 +61,6 @@ def _first(first: FirstFailure) -> Iterator[str]:
 
 def _match(match: Match, address: str) -> Iterator[str]:
     mark = "" if match.confident else style("  (not sure)", fg="yellow")
-    text = match.text if len(match.text) <= WIDTH else match.text[:WIDTH] + "…"
     yield f"{style(match.id, bold=True)}  {match.title}{mark}"
     if match.retired:
         yield "  retired: the page says why"
@@ -72,7 +72,7 @@ def _match(match: Match, address: str) -> Iterator[str]:
         yield f"  {style('what helps', fg='green')}    {match.summary}"
         colour = ANSWERS[match.affected]
         yield f"  your versions {style(match.affected, fg=colour)}: {match.reason}"
-    yield f"  line {match.line:<8} {text}"
+    yield f"  line {match.line:<8} {_cut(match.text)}"
     yield f"  known by      {match.signature}"
     for hint in match.hints:
         yield f"  hint          {hint}"
@@ -84,6 +84,23 @@ def brief(match: Match, address: str) -> str:
     doubt = f"\n  not sure: {match.hints[0]}" if match.hints and not match.confident else ""
     known = f" (reported, not run here; {match.looked_up})" if match.standing == "reported" else ""
     return f"{match.id}: {match.summary}{known}{doubt}\n  {address}"
+
+
+def brief_first(answer: Diagnosis, text: str) -> str:
+    """What failed first, on one line; empty where `text`, which was diagnosed, ends with it."""
+    first = answer.first
+    if first is None:
+        return ""
+    below = sum(1 for line in text.splitlines()[first.line :] if line.strip())
+    if not first.echoes and below < NEAR_THE_END:
+        return ""
+    process = f", {first.process}" if first.process else ""
+    doubt = "" if first.confident else " (not sure)"
+    return f"kbtools: failed first: line {first.line}{process}{doubt}: {_cut(first.text)}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}…"
 
 
 def score(name: str, result: Score) -> str:

@@ -2,6 +2,7 @@
 
 import { isAffected } from "./matching/affected.js";
 import { FIRST, LANGUAGE, fill, inLanguage, make } from "./dom.js";
+import { firstFailure } from "./first_failure.js";
 import { TOO_LONG, matcher } from "./matching/recognise.js";
 import { showAnswer } from "./you.js";
 
@@ -21,6 +22,12 @@ export function mount(form) {
   const example = form.querySelector(".kb-example");
   const show = (kind, text) => answers.replaceChildren(make("p", { class: kind }, text));
 
+  const showPlace = (start, end) => {
+    area.focus();
+    area.setSelectionRange(start, end);
+    area.scrollTop = area.scrollHeight * (start / area.value.length) - area.clientHeight / 2;
+  };
+
   let pasted = null; // a text that is too long for the field
 
   const answer = async () => {
@@ -30,15 +37,18 @@ export function mount(form) {
     show("kb-dim", words.working);
     try {
       const { count, diagnose } = await matcher();
-      const { matches, versions, articles } = await diagnose(text);
+      const { first, matches, versions, articles } = await diagnose(text);
       if (area.value !== value) return;
+      const failure = first && firstFailure(first, text, words, pasted ? null : showPlace);
       if (!matches.length) {
-        show("kb-none", fill(words.none, { n: count }));
+        answers.replaceChildren(
+          ...(failure ? [failure] : []), make("p", { class: "kb-none" }, fill(words.none, { n: count })));
         return;
       }
       const claims = Object.fromEntries(articles.map((article) => [article.id, article]));
       const versionTexts = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
       answers.replaceChildren(
+        ...(failure ? [failure] : []),
         make("p", { class: "kb-dim" }, matches.length > 1 ? fill(words.found, { n: matches.length }) : words.one),
         make("ol", { class: "kb-matches" }, ...matches.map((match) => item(match, { words, you, translated, versions, claims }))),
         ...(versionTexts.length ? [make("p", { class: "kb-dim" }, `${words.versions}: ${versionTexts.join(", ")}`)] : []));
