@@ -19,6 +19,7 @@ from kbtools.evidence.tried import tried_ranges
 from kbtools.matching import Matcher, load
 from kbtools.outcome import Outcome
 from kbtools.reports.bounds import standing
+from kbtools.site.data.osv import affects
 from kbtools.toolchains.model import Toolchain
 
 FAILURE = 'raise RuntimeError("the failure")'
@@ -221,6 +222,18 @@ def test_what_a_reader_is_told(base: Base) -> None:
         "2.5.1": ("affected", "widget <2.6 is; the log shows widget 2.5.1"),
         "2.9.0": ("not affected", "widget <2.6 is; the log shows widget 2.9.0"),
     }
+
+
+def test_osv(base: Base) -> None:
+    """A range for other programs ends at measured bounds, or with what was seen to fail."""
+    article = written(base, '{widget: ">=2.2,<2.6"}')
+    rows = [row(article, version, "failed") for version in ("2.3.0", "2.5.1")]
+    affected = article.matter.affected
+    [entry] = affects(affected, [*bounds(article, *rows).values()])
+    assert entry.ranges[0].events == ({"introduced": "2.3.0"}, {"last_affected": "2.5.1"})
+    rows.append(row(article, "2.6.0", "passed"))
+    [entry] = affects(affected, [*bounds(article, *rows).values()])
+    assert entry.ranges[0].events == ({"introduced": "2.3.0"}, {"fixed": "2.6"})
 
 
 def checked(base: Base) -> list[str]:

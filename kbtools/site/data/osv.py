@@ -9,6 +9,7 @@ a version decides: a mistake that fails everywhere would mark every release of a
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -18,6 +19,8 @@ from packaging.version import Version
 
 from kbtools.articles import links
 from kbtools.articles.model import ABSENT, Affected, Upstream
+from kbtools.evidence.bounds import Bound
+from kbtools.evidence.tried import ENDS_ABOVE, ENDS_BELOW, operator_of
 from kbtools.site.model import ArticleView, SiteModel, page_path
 from kbtools.toolchains.model import MACHINE
 
@@ -96,7 +99,7 @@ def record(model: SiteModel, view: ArticleView) -> Record | None:
     evidence.
     """
     matter, newest = view.article.matter, view.newest
-    affected = affects(matter.affected)
+    affected = affects(matter.affected, view.bounds)
     if not affected or newest is None or not view.is_decided_by_version:
         return None
     base, retired = model.config.knowledge_base, matter.retired
@@ -135,20 +138,36 @@ def link(thread: Upstream) -> Link:
     return Link(kind, links.upstream_url(thread.reference))
 
 
-def affects(affected: Affected) -> tuple[Affects, ...]:
+def affects(affected: Affected, bounds: Sequence[Bound] = ()) -> tuple[Affects, ...]:
     """The packages and ranges that a claim names, each by itself.
+
+    A range ends where a bound was measured or is reported; where none is, with the oldest or the
+    newest version that was seen to fail.
 
     An alternative that also asks for something else (a Python, a GPU, a second package) is left
     out: its range alone would call too much affected.
     """
     ranges_of: dict[str, list[Range]] = {}
-    for alternative in affected:
+    for i, alternative in enumerate(affected):
         for name, specifiers in alternative.items():
             if len(alternative) > 1 or name in MACHINE or specifiers == ABSENT:
                 continue
-            if events := range_events(specifiers):
+            own = [b for b in bounds if (b.snippet, b.alternative, b.name) == ("", i, name)]
+            if events := range_events(_as_far_as_seen(specifiers, own)):
                 ranges_of.setdefault(canonicalize_name(name), []).append(Range(events))
     return tuple(Affects(Package(name), tuple(ranges)) for name, ranges in ranges_of.items())
+
+
+def _as_far_as_seen(text: str, bounds: Sequence[Bound]) -> str:
+    """A range with an end on each side: its bounds, but for open ones, or what was seen to fail."""
+    failed = [trial.version for bound in bounds[:1] for trial in bound.tried if trial.inside]
+    if not failed:
+        return text
+    decided = [bound.clause for bound in bounds if bound.standing != "open"]
+    operators = {operator_of(clause) for clause in decided}
+    below = [] if operators & {*ENDS_BELOW} else [f">={failed[0]}"]
+    above = [] if operators & {*ENDS_ABOVE} else [f"<={failed[-1]}"]
+    return ",".join((*decided, *below, *above))
 
 
 def range_events(text: str) -> tuple[dict[str, str], ...]:
