@@ -54,6 +54,8 @@ def test_already_covered(base: Base) -> None:
     command = done.err.rstrip().rpartition("kbtools ")[2]
     assert command.startswith("new --anyway -- 'OSError: ")
     assert base.kbtools("new", "--anyway", "--", title).code == 0
+    skeleton = sorted((base.root / "kb").iterdir())[-1].read_text("utf-8")
+    assert "\n# needs: {" in skeleton and "\n# affected: [{" in skeleton
     assert len(list((base.root / "kb").iterdir())) == 2
 
 
