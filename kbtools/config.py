@@ -178,6 +178,8 @@ class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keba
     """Of links and buttons on a light page, as in `#0b57d0`."""
     colour_dark: Colour = "#8ab4f8"
     """The same on a dark page."""
+    packages: dict[str, str] = {}
+    """Name of a distribution or project → how pages call it."""
     licence: str = ""
     """Of the articles: an address, or a name as SPDX has it."""
     reference: tuple[Literal["rules", "cli", "api"], ...] = ()

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
+from kbtools.articles.notice_text import window
 from kbtools.evidence.state import Observation, where
 from kbtools.site import words
 from kbtools.site.model import ArticleView, Change, SiteModel, day, page_path, prefix
@@ -26,9 +27,10 @@ def path(model: SiteModel, language: str) -> str:
 
 
 def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
-    """The feed of each language."""
+    """The feeds of each language: of changes of state, and of notices."""
     for language in model.languages:
         yield path(model, language), feed(model, language)
+        yield f"{prefix(model, language)}known.xml", notices(model, language)
 
 
 def feed(model: SiteModel, language: str) -> bytes:
@@ -65,6 +67,42 @@ def feed(model: SiteModel, language: str) -> bytes:
         lines = [f"{before} → {state}", cut(text.summary, LONG), *runs]
         _add(element, "content", "\n".join(lines), type="text")
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, "unicode").encode()
+
+
+def notices(model: SiteModel, language: str) -> bytes:
+    """The feed of notices: the one looked up last comes first.
+
+    Args:
+        model: The site.
+        language: Of the feed.
+    """
+    say, base = words.of(language), model.config.knowledge_base
+    newest = sorted(model.notices, key=lambda n: (n.notice.matter.looked_up, n.id), reverse=True)
+    root = Xml.Element("feed", {"xmlns": ATOM, "xml:lang": language})
+    _add(root, "id", identity(model, "notices", language))
+    _add(root, "title", f"{base.name}: {say('known.feed')}")
+    days = [notice.notice.matter.looked_up for notice in newest]
+    _add(root, "updated", stamp(_midnight(days[0])) if days else stamp(NEVER))
+    _add(_add(root, "author"), "name", base.name)
+    own = f"{prefix(model, language)}known.xml"
+    _add(root, "link", rel="self", href=address(model, language, own))
+    for notice in newest[:NEWEST]:
+        text, matter = notice.view.text(language), notice.notice.matter
+        element = _add(root, "entry")
+        _add(element, "id", identity(model, language, notice.id, str(matter.looked_up)))
+        state = say.word_for("state", notice.view.state.word)
+        _add(element, "title", f"{notice.id} · {state}: {cut(text.title)}")
+        _add(element, "updated", stamp(_midnight(matter.looked_up)))
+        page = address(model, language, page_path(model, notice.id, language))
+        _add(element, "link", rel="alternate", type="text/html", href=page)
+        _add(element, "category", term=notice.view.state.word)
+        lines = [say("notice.not-run", day=matter.looked_up), window(notice.notice)]
+        _add(element, "content", "\n".join([*lines, cut(text.summary, LONG)]), type="text")
+    return b'<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, "unicode").encode()
+
+
+def _midnight(day: datetime.date) -> datetime.datetime:
+    return datetime.datetime.combine(day, datetime.time(), datetime.UTC)
 
 
 def cause(change: Change, view: ArticleView) -> tuple[Observation, ...]:
