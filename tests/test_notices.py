@@ -17,11 +17,15 @@ from kbtools.cli import main
 from kbtools.config import Config, find
 from kbtools.matching import Index, Matcher, of_base
 from kbtools.matching.known import QuestionError, known_failures, parse_packages, sm_of
-from kbtools.site.data import badges, texts
+from kbtools.site import windows
+from kbtools.site.data import badges, feeds, notices, texts
 from kbtools.site.data.api import index as api_index
-from kbtools.site.model import SiteModel, build_model
+from kbtools.site.model import SiteModel, build_model, cells_of
+from kbtools.site.pages.article import article_page
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.notice import notice_page
+from kbtools.site.pages.releases import release_pages
+from kbtools.site.windows import packages
 
 SIGNATURE = """signatures:
   - literal: "gradients are wrong here"
@@ -287,3 +291,70 @@ def test_sm_of(config: Config) -> None:
     with pytest.raises(QuestionError):
         sm_of("A1000", index)
     assert parse_packages(["a==1", "b == 2"]) == {"a": "1", "b": "2"}
+
+
+def test_package_page(config: Config) -> None:
+    """A package's page groups articles and notices by the release in which they end."""
+    add_article(config)
+    model = model_of(config)
+    [package] = packages(model)
+    assert package.name == "project"
+    assert [(w.view.id, str(w.end)) for w in package.windows] == [
+        ("KBN0001", "3.6"),
+        ("KB0001", "3.0"),
+    ]
+    pages = dict(release_pages(model, "zh"))
+    assert "首个没有此故障的版本" in pages["zh/known/project.md"].decode()
+    page = dict(release_pages(model, "en"))["known/project.md"].decode()
+    assert page.index("Ends in 3.6") < page.index("KBN0001") < page.index("Ends in 3.0")
+    assert "1 article, executed here, and 1 notice, reported." in page
+
+
+def test_release_page(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release with enough failures has a page, with those that it has and no other."""
+    monkeypatch.setattr(windows, "FEW", 1)
+    add_article(config)
+    pages = dict(release_pages(model_of(config), "en"))
+    assert "known/project/3.4.md" in pages
+    page = pages["known/project/3.4.md"].decode()
+    assert "KBN0001" in page
+    assert "KB0001" not in page
+    assert "known/project/3.6.md" not in pages
+
+
+def test_no_end(config: Config) -> None:
+    """A window without an end stands first; the notice's page says on which day none was known."""
+    file = config.notices / "KBN0001-wrong-gradients.md"
+    text = file.read_text("utf-8").replace(">=3.4,<3.6", ">=3.4")
+    kept = [line for line in text.split("\n") if "triton<3.6" not in line]
+    file.write_text("\n".join(kept), "utf-8")
+    add_article(config)
+    model = model_of(config)
+    assert [w.view.id for w in packages(model)[0].windows] == ["KBN0001", "KB0001"]
+    _, page = notice_page(Frame(model, "en", "KBN0001/"), model.notices[0])
+    assert "On 2026-01-31 no release without this failure was known." in page.decode()
+
+
+def test_feed_and_api(config: Config) -> None:
+    """The feed of notices and notices.json say that nothing was run."""
+    add_article(config)
+    model = model_of(config)
+    feed = feeds.notices(model, "en").decode()
+    assert "KBN0001 · reported, not run here" in feed
+    assert "KB0001 ·" not in feed
+    [document] = notices.notices(model).notices
+    assert document.standing == "reported"
+    assert set(document.words) == {"en", "zh"}
+
+
+def test_article_and_notice_lead_to_each_other(config: Config) -> None:
+    """A notice that names its article links to it, and the article's page lists the notice."""
+    add_article(config)
+    file = config.notices / "KBN0001-wrong-gradients.md"
+    file.write_text(file.read_text("utf-8").replace("basis:", "article: KB0001\nbasis:"), "utf-8")
+    model = model_of(config)
+    _, page = notice_page(Frame(model, "en", "KBN0001/"), model.notices[0])
+    assert "../KB0001/" in page.decode()
+    cells = cells_of(model.views[0], model.toolchains)
+    _, page = article_page(Frame(model, "en", "KB0001/"), model.views[0], cells)
+    assert "../KBN0001/" in page.decode()

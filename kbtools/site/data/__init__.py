@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kbtools.articles.data_files import contents
-from kbtools.site.data import api, badges, feeds, osv, shelves, texts
+from kbtools.site.data import api, badges, feeds, notices, osv, shelves, texts
 from kbtools.site.model import SiteModel, data_file_path
 
 
@@ -17,6 +17,7 @@ def files(model: SiteModel, pages: Iterable[str] = ()) -> Iterator[tuple[str, by
         record = osv.record(model, view)
         if record:
             yield osv.path(view), api.encoded(record)
+    yield from notices.files(model)
     yield from feeds.files(model)
     yield from badges.files(model)
     yield from texts.files(model)

@@ -16,7 +16,6 @@ from kbtools import matching
 from kbtools.articles import links
 from kbtools.articles import receipts as receipts_of
 from kbtools.articles.model import Affected, FrontMatter
-from kbtools.articles.notices import NoticeMatter
 from kbtools.evidence.state import Observation
 from kbtools.evidence.tried import tried_ranges
 from kbtools.evidence.verdicts import Colour
@@ -156,23 +155,6 @@ class Document(msgspec.Struct, frozen=True):
     claims: tuple[Claim, ...] = ()
 
 
-class NoticeDocument(msgspec.Struct, frozen=True):
-    """A notice: reported, and not run here unless `standing` is `measured`."""
-
-    standing: str
-    """`reported`, `measured`, `contradicted` (a run disagrees) or `retired`."""
-    matter: NoticeMatter
-    words: dict[str, Words]
-    """Language → title, summary and page."""
-
-
-class Notices(msgspec.Struct, frozen=True):
-    """`notices.json`: every notice; none of them is among the articles."""
-
-    schema: Version
-    notices: tuple[NoticeDocument, ...]
-
-
 class Change(msgspec.Struct, frozen=True):
     """From `day` on, in UTC, an article's state was another one, going by today's claims."""
 
@@ -226,7 +208,6 @@ KINDS: dict[str, type[msgspec.Struct]] = {
     "issues": Issues,
     "changes": Changes,
     "signatures": matching.Index,
-    "notices": Notices,
 }
 """Kind of document → its form; the schema of each is `schemas/KIND.json`."""
 
@@ -240,7 +221,6 @@ def files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     yield f"{FOLDER}/toolchains.json", encoded(toolchains(model))
     yield f"{FOLDER}/issues.json", encoded(issues(model))
     yield f"{FOLDER}/signatures.json", encoded(signatures(model))
-    yield f"{FOLDER}/notices.json", encoded(notices(model))
     changed = tuple(changes(view) for view in model.views)
     newest = sorted(
         (c for of_article in changed for c in of_article),
@@ -400,20 +380,6 @@ def toolchains(model: SiteModel) -> Toolchains:
             for toolchain in model.toolchains
         ),
     )
-
-
-def notices(model: SiteModel) -> Notices:
-    """Every notice, by id."""
-    documents = []
-    for notice in model.notices:
-        view = notice.view
-        texts = {view.original.language: view.original, **view.translations}
-        words = {
-            language: Words(text.title, text.summary, page_path(model, view.id, language))
-            for language, text in texts.items()
-        }
-        documents.append(NoticeDocument(view.state.word, notice.notice.matter, words))
-    return Notices(1, tuple(documents))
 
 
 def issues(model: SiteModel) -> Issues:
