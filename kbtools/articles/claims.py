@@ -54,8 +54,8 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         r"\bcalls? (?:it|them|this)\b|\bcalled it\b|\breworded\b",
         r"(?<!as the )(?<!as its )\b"
         r"(?:message|text|warning|error|hint|traceback|log)s?\b[^.;:]{0,24}"
-        r"\b(?:says?|said|reads?|names?|tells?|mentions?)\b",
-        rf"\b(?:says?|said|reads?|prints?|raises?) (?:instead )?[{CODE}“\"]",
+        r"\b(?:says?|said|reads)\b",
+        rf"\b(?:says|said|reads|prints|printed|raises|raised) (?:instead )?[{CODE}“\"]",
         r"(?:信息|报错|警告|提示|日志)[^，。；]{0,12}(?:说|写的是|写着|是|里写)",
         r"(?:叫做|改名|改叫|里叫|打印的是)",
     ),

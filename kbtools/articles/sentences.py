@@ -18,7 +18,7 @@ CODE, RECEIPT = "\ufffc", "\ufffb"
 """Stand for each character of a code span, and of a receipt, where words are looked for."""
 ABBREVIATIONS = r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp|No|Nos|Fig|Sec|Dr|Mr|Ms|St)|\b[A-Z])\."
 ENDS = re.compile(
-    rf"[.!?][\"'”’)\]*_]*(?:[ \n]*{RECEIPT}+)*(?=[ \n]+[^a-z\s{RECEIPT}]|\s*$)"
+    rf"(?<![.])[.!?][\"'”’)\]*_]*(?:[ \n]*{RECEIPT}+)*(?=[ \n]+[^\s{RECEIPT}]|\s*$)"
     rf"|[。！？][”’」』）)*]*(?:[ \n]*{RECEIPT}+)*"
 )
 """Matches the end of a sentence, with the receipts that follow its full stop."""
