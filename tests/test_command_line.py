@@ -79,7 +79,10 @@ def test_a_command_imports_only_its_own_module() -> None:
     assert not modules & {"msgspec", "rich", "yaml", "kbtools.config", "kbtools.matching"}
 
 
-READING = ("explain", "search", "list", "matrix", "link", "env", "diagnose", "verify")
+READING = (
+    *("explain", "search", "list", "matrix", "link", "env", "diagnose", "verify"),
+    *("known", "claims"),
+)
 """Serve the knowledge base that came with kbtools where there is none around them."""
 ANYWHERE = ("init", "rules", "run", "mcp", "answer", "comment", *READING)
 """Need no knowledge base around them."""
