@@ -1,4 +1,4 @@
-"""kbtools: knowledge bases whose every claim is executed.
+"""kbtools: knowledge bases of failures whose every snippet is run.
 
 This module imports nothing, so that a toolchain without the dependencies of kbtools can still
 import `kbtools.repro`.

@@ -20,6 +20,10 @@ from kbtools.matching import Matcher, load
 from kbtools.outcome import Outcome
 from kbtools.reports.bounds import standing
 from kbtools.site.data.osv import affects
+from kbtools.site.model import build_model
+from kbtools.site.pages.bounds import lines
+from kbtools.site.pages.frame import Frame
+from kbtools.site.theming import promise
 from kbtools.toolchains.model import Toolchain
 
 FAILURE = 'raise RuntimeError("the failure")'
@@ -278,3 +282,28 @@ def test_an_entry_that_is_not_needed(base: Base) -> None:
     assert any("`gear<3` is not a bound of this article" in message for message in messages)
     recorded(base, fails)
     assert len(checked(base)) == 1
+
+
+def test_the_promise(base: Base) -> None:
+    """The foot of a page counts what was run and measured, and leaves out what there is none of."""
+    article = written(base, '{widget: "<2.6"}')
+    fails = row(article, "2.5.1", "failed")
+    recorded(base, fails)
+    model = build_model(load_base(config.find(base.root)))
+    text = promise(model, "en")
+    assert "1 of 1 snippets" in text
+    assert "0 of 1 version bounds were measured on both sides" in text
+    assert "claims" not in text
+    recorded(base, fails, row(article, "2.6.0", "passed"))
+    assert "1 of 1 version bounds" in promise(build_model(load_base(config.find(base.root))), "en")
+
+
+def test_the_first_card(base: Base) -> None:
+    """It says between which versions a bound was measured, and what the oldest tried is."""
+    article = written(base, '{widget: "<2.6"}')
+    recorded(base, row(article, "2.5.1", "failed"), row(article, "2.6.0", "passed"))
+    model = build_model(load_base(config.find(base.root)))
+    shown = " ".join(map(str, lines(Frame(model, "en", "KB0001.md"), model.views[0])))
+    assert "measured: 2.5.1 | 2.6.0" in shown
+    assert "oldest widget tried: 2.5.1" in shown
+    assert "newest" not in shown

@@ -114,7 +114,7 @@ class Group(LazyGroup):
 )
 @click.pass_context
 def main(ctx: click.Context, folder: Path) -> None:
-    """Check, run and publish a knowledge base of failures in which every claim is executed."""
+    """Check, run and publish a knowledge base of failures in which every snippet is run."""
     ctx.obj = folder
 
 

@@ -76,10 +76,30 @@ def theme(model: SiteModel) -> Iterator[tuple[str, bytes]]:
             "source": source(model, language),
             "machine": machine(model, language),
             "scripts": for_scripts(language),
+            "promise": _inert(promise(model, language)),
         }
         for part in PARTS:
             text = (SITE / "theme" / "partials" / f"{part}.html").read_text("utf-8")
             yield f"partials/{part}-{language}.html", fill(model, text, language, values).encode()
+
+
+def promise(model: SiteModel, language: str) -> str:
+    """What was run, cited and measured, in figures; what there is none of is left out.
+
+    Args:
+        model: Of the site.
+        language: Of the sentences.
+    """
+    own_words = words.of(language)
+    snippets = sum(len(view.article.snippets) for view in model.views)
+    bounds = [bound for view in model.views for bound in view.bounds]
+    figures = {
+        "site.footer-run": (snippets - sum(view.state.not_run for view in model.views), snippets),
+        "site.footer-cited": (model.share.sourced, model.share.claims),
+        "site.footer-measured": (sum(b.standing == "measured" for b in bounds), len(bounds)),
+    }
+    sentences = [own_words(key, n=n, all=total) for key, (n, total) in figures.items() if total]
+    return " ".join((*sentences, own_words("site.footer")))
 
 
 class ThemeTemplate(Template):

@@ -50,7 +50,7 @@ def overview(model: SiteModel) -> str:
         "",
         f"> {_line(about)}",
         "",
-        "Every claim was executed: `reproduced` means that the failure was made to happen as"
+        "The snippets were run: `reproduced` means that the failure was made to happen as"
         " described, `resolved` that it was seen not to happen where the article says so,"
         " `contradicted` that a run disagrees with the article. What is only reported stands in"
         " a list of its own.",
