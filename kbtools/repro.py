@@ -1,6 +1,6 @@
 """What a snippet needs on a machine without a GPU: compile for one, launch nothing.
 
-`triton_aot` compiles one `@triton.jit` kernel for a named architecture, on Triton 2.2 to 3.9;
+`triton_aot` compiles one `@triton.jit` kernel for a named architecture, on Triton 2.0 to 3.9;
 `inductor_to_cubin` sends a function that launches such kernels through `torch.compile` down to
 their cubins, on torch 2.4 to 2.13. Errors of the compilers come out unchanged. NVIDIA only.
 
@@ -72,6 +72,8 @@ def _triton() -> tuple[int, ...]:
 
 
 def _prepare_2(kernel, types, values, pointers, sm, options):
+    if _triton() < (2, 2):
+        return _prepare_2_0(kernel, types, values, pointers, sm, options)
     from triton.compiler import compiler as c
 
     if _triton() >= (2, 3):
@@ -98,6 +100,28 @@ def _prepare_2(kernel, types, values, pointers, sm, options):
         "cubin": lambda m, _: c.ptx_to_cubin(m, target),
     }
     return c.ast_to_ttir(kernel, types, attrs, values, debug=False, target=target), stages, {}
+
+
+def _prepare_2_0(kernel, types, values, pointers, sm, options):
+    from triton import compiler as c
+
+    warps, depth = options["num_warps"], options["num_stages"]
+    if _triton() < (2, 1):  # ttir is optimised where it is made; 2.0 needs a true torch
+        first, target, ttgir = {}, (), lambda m, _: c.ttir_to_ttgir(m, warps, depth, sm)
+    else:
+        from triton.compiler import compiler as c
+
+        first, target = {"debug": False, "arch": sm}, (sm,)
+        ttgir = lambda m, _: c.optimize_ttgir(c.ttir_to_ttgir(m, warps), depth, sm)  # noqa: E731
+    stages = {
+        "ttir": lambda m, _: c.optimize_ttir(m, *target) if target else m,
+        "ttgir": ttgir,
+        "llir": lambda m, _: c.ttgir_to_llir(m, {}, sm),
+        "ptx": lambda m, _: c.llir_to_ptx(m, sm),
+        "cubin": lambda m, _: c.ptx_to_cubin(m, sm),
+    }
+    attrs = c.instance_descriptor(set(pointers), set())
+    return c.ast_to_ttir(kernel, types, attrs, values, **first), stages, {}
 
 
 def _prepare_3(kernel, types, values, pointers, sm, options):
