@@ -106,22 +106,25 @@ def _prepare_2_0(kernel, types, values, pointers, sm, options):
     from triton import compiler as c
 
     warps, depth = options["num_warps"], options["num_stages"]
-    if _triton() < (2, 1):  # ttir is optimised where it is made; 2.0 needs a true torch
-        first, target, ttgir = {}, (), lambda m, _: c.ttir_to_ttgir(m, warps, depth, sm)
-    else:
+    early = _triton() < (2, 1)  # ttir is optimised where it is made; and it needs a true torch
+    if not early:
         from triton.compiler import compiler as c
 
-        first, target = {"debug": False, "arch": sm}, (sm,)
-        ttgir = lambda m, _: c.optimize_ttgir(c.ttir_to_ttgir(m, warps), depth, sm)  # noqa: E731
+    def ttgir(m, _):
+        if early:
+            return c.ttir_to_ttgir(m, warps, depth, sm)
+        return c.optimize_ttgir(c.ttir_to_ttgir(m, warps), depth, sm)
+
     stages = {
-        "ttir": lambda m, _: c.optimize_ttir(m, *target) if target else m,
+        "ttir": lambda m, _: m if early else c.optimize_ttir(m, sm),
         "ttgir": ttgir,
         "llir": lambda m, _: c.ttgir_to_llir(m, {}, sm),
         "ptx": lambda m, _: c.llir_to_ptx(m, sm),
         "cubin": lambda m, _: c.ptx_to_cubin(m, sm),
     }
     attrs = c.instance_descriptor(set(pointers), set())
-    return c.ast_to_ttir(kernel, types, attrs, values, **first), stages, {}
+    target = {} if early else {"debug": False, "arch": sm}
+    return c.ast_to_ttir(kernel, types, attrs, values, **target), stages, {}
 
 
 def _prepare_3(kernel, types, values, pointers, sm, options):
