@@ -15,7 +15,7 @@ from examples import check
 
 from kbtools import config, matching
 from kbtools.cli import main
-from kbtools.integrations.program_versions import interpreter_of, versions_of
+from kbtools.integrations.program_versions import interpreter_of, versions_beside, versions_of
 from kbtools.matching import log_ends
 
 ROOT = Path(__file__).parent.parent
@@ -161,10 +161,22 @@ def test_the_interpreter_of_a_program(tmp_path: Path) -> None:
         program.write_text(f"{first}\n")
         program.chmod(0o755)
         assert (interpreter_of(str(program)) is not None) is is_python, first
-    assert versions_of(["/nowhere/python3"], ["packaging"]) == ()
+    assert versions_of(["/nowhere/python3"], ["packaging"]) == {}
     version = importlib.metadata.version("packaging")
     answer = versions_of([sys.executable], ["nobody-has-this", "packaging"])
-    assert answer[1:] == (f"packaging=={version}",)
+    assert answer.keys() == {"python", "packaging"}
+    assert answer["packaging"] == version
+
+
+def test_a_traceback_names_its_packages(tmp_path: Path) -> None:
+    """Where a shell script ran it, the packages beside those of the traceback are looked at."""
+    folder = tmp_path / "lib" / "site-packages"
+    information = folder / "Tile_Kit-1.2.dist-info" / "METADATA"
+    information.parent.mkdir(parents=True)
+    information.write_text("Metadata-Version: 2.1\nName: Tile_Kit\nVersion: 1.2\n")
+    output = f'[rank0]:   File "{folder}/tile_kit/a.py", line 3, in f\n'
+    assert versions_beside(output, ["tile-kit", "packaging"]) == {"tile-kit": "1.2"}
+    assert versions_beside("KeyError: 'x'", ["tile-kit"]) == {}
 
 
 def test_a_new_base_says_which_packages_count(tmp_path: Path) -> None:

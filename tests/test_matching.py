@@ -91,8 +91,13 @@ def test_what_stands_around_a_line(line: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["TileError: the tile is\ntoo large (512)", "TileError: the tile is to\no large (512)"],
-    ids=["between words", "at the terminal's width"],
+    [
+        "TileError: the tile is\ntoo large (512)",
+        "TileError: the tile is to\no large (512)",
+        "Tiler-X :   TileError: the tile is\nTiler-X :   too large (512)\nTiler-X : bye",
+        "node7> TileError: the tile is to\nnode7> o large (512)\nnode7> bye",
+    ],
+    ids=["between words", "at the terminal's width", "below a prefix", "below another"],
 )
 def test_broken_lines(text: str) -> None:
     """A failure that a terminal broke over two lines is found, at its first line."""
@@ -137,6 +142,32 @@ def test_what_is_near() -> None:
     assert ids(diagnosis) == ["KB0002", "KB0001"]
     assert diagnosis.matches[0].confident
     assert not diagnose(FAILURE, TILE, ALIKE).matches[1].confident
+
+
+def test_a_tie_is_said() -> None:
+    """Where nothing in the log decides between two articles, both are named, neither is sure."""
+    twin = msgspec.structs.replace(TILE, id="KB0009", affected=())
+    other = msgspec.structs.replace(TILE, id="KB0003", affected=())
+    matches = diagnose(FAILURE, twin, other).matches
+    assert [(match.id, match.tied) for match in matches] == [
+        ("KB0003", ("KB0009",)),
+        ("KB0009", ("KB0003",)),
+    ]
+    assert not matches[0].confident
+    assert "a tie with KB0009" in matches[0].hints[0]
+
+
+def test_more_of_its_texts_decide() -> None:
+    """Of two that print the same line, the one of which the log has other texts, too, is first."""
+    fuller = msgspec.structs.replace(
+        TILE,
+        id="KB0009",
+        affected=(),
+        signatures=(*TILE.signatures, Signature("tile pool is full")),
+    )
+    other = msgspec.structs.replace(TILE, id="KB0003", affected=())
+    assert ids(diagnose(f"{FAILURE}\ntile pool is full", other, fuller)) == ["KB0009", "KB0003"]
+    assert diagnose(f"{FAILURE}\ntile pool is full", other, fuller).matches[0].tied == ()
 
 
 def test_a_wrapper_ranks_below_what_it_wraps() -> None:

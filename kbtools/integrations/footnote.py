@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kbtools import matching
-from kbtools.integrations.program_versions import versions_of
+from kbtools.integrations.program_versions import versions_beside, versions_of
 from kbtools.matching import Index
 from kbtools.reports import diagnosis
 
@@ -29,9 +30,10 @@ def brief_article(
         index: the file or the address of a published index; None for that of KBTOOLS_INDEX, or
             else the knowledge base of the working folder, or the one that came with kbtools.
         is_own_process: whether this process printed the outputs. Then the versions of its packages
-            count where the outputs show none.
+            count, whatever the outputs show.
         command: the words that started the program which printed the outputs. Where Python ran it,
-            the versions of that Python's packages count in the same way.
+            the versions of that Python's packages count in the same way; else those of the packages
+            that a traceback in the output names.
 
     Raises:
         KbtoolsError: no knowledge base exists, or it cannot be read.
@@ -39,14 +41,14 @@ def brief_article(
     variable = os.environ.get("KBTOOLS_INDEX")
     knowledge = matching.load(Path(), index or variable or None)
     matcher = matching.Matcher(knowledge)
-    versions = tuple(installed_versions(knowledge)) if is_own_process else ()
+    versions = installed_versions(knowledge) if is_own_process else {}
     without_article = ""
     for text in filter(None, outputs):
-        answer = matcher.diagnose("\n".join((text, *versions)))
+        answer = matcher.diagnose(text, versions)
         if answer.matches and command:  # only now: to ask an interpreter takes longer than all else
-            versions = versions_of(command, [name for name, _ in knowledge.versions])
-            later = matcher.diagnose("\n".join((text, *versions)))
-            answer = later if later.matches else answer
+            names = [name for name, _ in knowledge.versions]
+            versions = versions_of(command, names) or versions_beside(text, names)
+            answer = matcher.diagnose(text, versions)
         first = diagnosis.brief_first(answer, text)
         if answer.matches:
             article = answer.matches[0]
@@ -56,13 +58,12 @@ def brief_article(
     return without_article
 
 
-def installed_versions(index: Index) -> Iterable[str]:
-    """The versions in this process of the packages that an index names, as in `torch==2.13.0`."""
+def installed_versions(index: Index) -> dict[str, str]:
+    """Name → version, of what this process has of the packages that an index names."""
     import platform
 
-    yield f"Python {platform.python_version()}"
+    versions = {"python": platform.python_version()}
     for name, _ in index.versions:
-        try:
-            yield f"{name}=={version(name)}"
-        except PackageNotFoundError:
-            continue
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions

@@ -1,4 +1,8 @@
-"""Which versions a program had that was just run: those of the interpreter that ran it."""
+"""Which versions a program had that was just run: those of the interpreter that ran it.
+
+Where the command names no interpreter, as a shell script does not, they are those of the packages
+whose files a traceback names.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,21 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
+from importlib.metadata import distributions
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 PYTHON = re.compile(r"python[\d.]*t?")
 """The name of an interpreter's file."""
 LONGEST = 10.0
 """Seconds that an interpreter may take to tell its versions."""
+PACKAGES = re.compile(r'\bFile "(/[^"\n]{1,300}?/(?:site|dist)-packages)/', re.ASCII)
+"""The folder of installed packages that a frame of a traceback is in."""
 SCRIPT = """
 import sys
 from importlib import metadata
-print("Python %d.%d.%d" % sys.version_info[:3])
+print("python==%d.%d.%d" % sys.version_info[:3])
 for name in sys.argv[1:]:
     try:
         print(name + "==" + metadata.version(name))
@@ -25,8 +34,8 @@ for name in sys.argv[1:]:
 """
 
 
-def versions_of(command: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The versions that a program had, as in `numpy==2.1.0`; none if it was not run by Python.
+def versions_of(command: Sequence[str], names: Iterable[str]) -> dict[str, str]:
+    """Name → version, of what a program had; nothing if it was not run by Python.
 
     Args:
         command: the words that started it.
@@ -34,7 +43,7 @@ def versions_of(command: Sequence[str], names: Iterable[str]) -> tuple[str, ...]
     """
     python = interpreter_of(command[0])
     if python is None:
-        return ()
+        return {}
     try:
         # -I: the program's own folder and variables must not change what is imported here
         asked = [python, "-I", "-c", SCRIPT, *names]
@@ -42,8 +51,25 @@ def versions_of(command: Sequence[str], names: Iterable[str]) -> tuple[str, ...]
             asked, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST
         )
     except (OSError, subprocess.SubprocessError):
-        return ()
-    return tuple(done.stdout.splitlines()) if done.returncode == 0 else ()
+        return {}
+    lines = done.stdout.splitlines() if done.returncode == 0 else ()
+    return {name: version for name, _, version in (line.partition("==") for line in lines)}
+
+
+def versions_beside(output: str, names: Iterable[str]) -> dict[str, str]:
+    """Name → version, of the packages beside those that a traceback names; nothing is run for it.
+
+    `names` are distributions that are asked for.
+    """
+    frame = PACKAGES.search(output)
+    if frame is None:
+        return {}
+    wanted = {canonicalize_name(name): name for name in names}
+    return {
+        wanted[canonicalize_name(distribution.name)]: distribution.version
+        for distribution in distributions(path=[frame[1]])
+        if distribution.name and canonicalize_name(distribution.name) in wanted
+    }
 
 
 def interpreter_of(program: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from itertools import accumulate
 
 import msgspec
@@ -87,11 +88,20 @@ ESCAPED = r"\\{1,4}n"
 """An end of line in a string. A line that holds two of them is split into several lines."""
 NOTEBOOK = '"output_type":'
 """Text that only the file of a notebook holds."""
+SHARED = (
+    r"^(?![^\n:|>\]]{0,60}(?:[Ee]rror|Exception|[Ww]arning|note) ?[:|>\]])"
+    r"([^\n:|>\]]{1,60}[:|>\]]) {1,8}(?=\S)"
+)
+"""What may be a program's own prefix, of no form that is known: `node-3 : `. It is one where it
+stands before several lines; then it is removed before the lines are joined."""
+SHARED_LEAST = 3
+"""Lines that begin with the same text, for that to be a prefix."""
 CELL = r'^ *"(.*?)(?:\\n)?",? *$'
 """A line of a notebook's file, without its quotation marks."""
 
 _noise = re.compile(NOISE, re.ASCII)
 _escaped, _cell = re.compile(ESCAPED), re.compile(CELL, re.MULTILINE)
+_shared = re.compile(SHARED)
 _returns = re.compile(r"\r+\n?")
 _prefix = re.compile(f"^(?:{'|'.join(PREFIXES)})+", re.MULTILINE | re.ASCII)
 
@@ -131,6 +141,8 @@ class Log:
     def __init__(self, lines: CleanLines, joint: str = "\n") -> None:
         self._lines = lines
         pieces = lines.unprefixed
+        if joint != "\n":
+            pieces = _without_shared(pieces)
         if joint == " ":
             pieces = [piece.strip() for piece in pieces]
         self.text = joint.join(pieces)
@@ -215,6 +227,16 @@ class Log:
         if index + 1 < len(self._starts):
             return self._starts[index + 1] - self._joint
         return len(self.text)
+
+
+def _without_shared(pieces: list[str]) -> list[str]:
+    """The lines without a prefix that several of them share."""
+    prefixes = [_shared.match(piece) for piece in pieces]
+    count = Counter(prefix[1] for prefix in prefixes if prefix)
+    return [
+        piece[prefix.end() :] if prefix and count[prefix[1]] >= SHARED_LEAST else piece
+        for piece, prefix in zip(pieces, prefixes, strict=True)
+    ]
 
 
 def _split(text: str) -> tuple[list[str], list[int]]:

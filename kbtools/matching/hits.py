@@ -66,6 +66,8 @@ class Hit(msgspec.Struct, frozen=True):
     near: NearText
     is_cut: bool = False
     """Whether the log has only the beginning of the literal."""
+    texts: int = 1
+    """How many different texts of the article's signatures the log has."""
 
     @property
     def strength(self) -> tuple[object, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ import msgspec
 from kbtools import __version__, config
 from kbtools.articles import links
 from kbtools.articles.model import FrontMatter, Signature
+from kbtools.articles.needs import PROGRAM
 from kbtools.articles.notice_text import hardware_words
 from kbtools.articles.notices import Notice
 from kbtools.cache import file_state
@@ -164,17 +166,14 @@ def index_of(
     Raises:
         EvidenceError: the evidence of a notice cannot be read.
     """
+    matters = tuple(matters)
     base = settings.knowledge_base
     entries = tuple(map(entry_of, matters))
     reported = tuple(notice_of(notice, settings) for notice in notices)
-    versions = version_patterns(
-        (
-            condition
-            for entry in (*entries, *(notice.entry for notice in reported))
-            for condition in entry.affected
-        ),
-        settings.toolchain,
-    )
+    claims = [matter.affected for matter in matters]
+    claims += [notice.entry.affected for notice in reported]
+    needs = (_packages(matter.needs) for matter in matters)
+    versions = version_patterns((*chain.from_iterable(claims), *needs), settings.toolchain)
     return Index(
         schema=1,
         name=base.name,
@@ -189,6 +188,11 @@ def index_of(
         texts=settings.diagnose,
         rules=Rules(machine=tuple(name for name, _ in versions if name in MACHINE)),
     )
+
+
+def _packages(needs: Mapping[str, str]) -> Mapping[str, str]:
+    """What an article needs, without programs, whose versions nobody asks for."""
+    return {name: span for name, span in needs.items() if not name.startswith(PROGRAM)}
 
 
 def load(start: Path, source: Path | str | None = None) -> Index:

@@ -6,7 +6,8 @@ The twin of this module is `site/assets/matching/matcher.js`. A test compares th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import ahocorasick_rs
@@ -52,8 +53,11 @@ class Matcher:
         self._versions = VersionReader(index.versions)
         self._lines = LineReader(index.first, index.texts)
 
-    def diagnose(self, raw: str) -> Diagnosis:
+    def diagnose(self, raw: str, at_hand: Mapping[str, str] = MappingProxyType({})) -> Diagnosis:
         """The articles whose failure a log shows, best first.
+
+        `at_hand` is name → version, of what the reader's machine has: it counts before what the log
+        shows, which may be of another place.
 
         What wraps other failures ranks below them, what the reader's versions rule out below
         that; then an error counts more than a warning, of two errors the first more (what follows
@@ -62,7 +66,7 @@ class Matcher:
         lines = clean(raw)
         log = Log(lines)
         first = first_failure(log, self._lines)
-        versions = self._versions.read(log.text)
+        versions = {**self._versions.read(log.text), **at_hand}
         best = self._best(log)
         for joint in JOINTS:
             if best:
@@ -74,7 +78,7 @@ class Matcher:
         toolchain = as_toolchain(versions)
         claims = {identifier: claim_of(hit.entry, toolchain) for identifier, hit in best.items()}
         ranked = sorted(best.values(), key=lambda hit: rank(hit, claims[hit.entry.id], log))
-        matches = tuple(match_of(hit, claims[hit.entry.id], log, ranked) for hit in ranked)
+        matches = tuple(match_of(hit, claims, log, ranked) for hit in ranked)
         return Diagnosis(
             first=first or (recognised(matches[0]) if matches else None),
             matches=matches,
@@ -85,11 +89,16 @@ class Matcher:
     def _best(self, log: Log) -> dict[str, Hit]:
         """For each article that a log is about, the hit that is the best evidence for it."""
         best: dict[str, Hit] = {}
+        texts: dict[str, set[str]] = defaultdict(set)
         for hit in self._hits(log):
+            texts[hit.entry.id].add(hit.signature.literal)
             rival = best.get(hit.entry.id)
             if rival is None or hit.strength < rival.strength:
                 best[hit.entry.id] = hit
-        return best
+        return {
+            article: msgspec.structs.replace(hit, texts=len(texts[article]))
+            for article, hit in best.items()
+        }
 
     def _hits(self, log: Log) -> Iterator[Hit]:
         occurrences: dict[int, list[int]] = defaultdict(list)

@@ -5,7 +5,7 @@ The twin of this module is `site/assets/matching/matches.js`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -40,6 +40,8 @@ class Match(msgspec.Struct, frozen=True):
     """Nothing speaks against it: good enough to answer with nobody looking."""
     hints: tuple[str, ...] = ()
     """What the reader can check or add, to be more certain of the answer."""
+    tied: tuple[str, ...] = ()
+    """Articles for which the log speaks as much: nothing in it decides which is right."""
     retired: bool = False
     standing: Standing = "executed"
     """`reported` for a notice: nobody ran it here, and it is never sure."""
@@ -90,6 +92,11 @@ def rank(hit: Hit, claim: Claim, log: Log) -> tuple[object, ...]:
     `claim` is that of the hit's article; `log` is the log in which the hit is. Of two hits on the
     same line an article comes before what is only reported, then the one whose `near` occurs.
     """
+    return (*_merit(hit, claim, log), hit.entry.id)
+
+
+def _merit(hit: Hit, claim: Claim, log: Log) -> tuple[object, ...]:
+    """How much a log speaks for a hit's article; the smaller, the more."""
     return (
         hit.signature.wraps,
         claim.affected == "not affected",
@@ -97,19 +104,27 @@ def rank(hit: Hit, claim: Claim, log: Log) -> tuple[object, ...]:
         log.line_index(hit.offset),
         hit.entry.standing == "reported",
         hit.near,
+        -hit.texts,
         hit.signature.regex is None,
         -len(hit.signature.literal),
-        hit.entry.id,
     )
 
 
-def match_of(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Match:
+def match_of(hit: Hit, claims: Mapping[str, Claim], log: Log, ranked: Sequence[Hit]) -> Match:
     """The match of a hit.
 
-    `claim` is that of the hit's article; `ranked` are all hits in the log, best first.
+    `claims` has the claim of each article that was hit; `ranked` are all hits in the log, best
+    first.
     """
     entry, signature = hit.entry, hit.signature
-    doubts = tuple(_doubts(hit, claim, log, ranked))
+    claim = claims[entry.id]
+    merit = _merit(hit, claim, log)
+    tied = tuple(
+        rival.entry.id
+        for rival in ranked
+        if rival is not hit and _merit(rival, claims[rival.entry.id], log) == merit
+    )
+    doubts = tuple(_doubts(hit, claim, log, ranked, tied))
     is_telling = signature.regex is not None or len(signature.literal) >= TELLING
     is_best = hit is ranked[0] and (
         hit.kind is LineKind.ERROR or (hit.kind is LineKind.WARNING and not has_exception(log))
@@ -125,16 +140,21 @@ def match_of(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Match:
         reason=claim.reason,
         confident=is_best and is_telling and not doubts and not entry.retired,
         hints=(*doubts, *_wishes(entry, claim)),
+        tied=tied,
         retired=entry.retired,
         standing=entry.standing,
         looked_up=entry.looked_up,
     )
 
 
-def _doubts(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Iterator[str]:
+def _doubts(
+    hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit], tied: Sequence[str]
+) -> Iterator[str]:
     """What speaks against a hit."""
     if hit.entry.standing == "reported":
         yield f"this is reported, and was not run here (looked up on {hit.entry.looked_up})"
+    if tied:
+        yield f"a tie with {' and '.join(tied)}: nothing in this text decides which is right"
     if hit.is_cut:
         yield "the line is cut: show all of it"
     if hit.signature.wraps:
@@ -150,7 +170,10 @@ def _doubts(hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit]) -> Iterator
     rivals = [
         rival.entry.id
         for rival in ranked
-        if rival is not hit and log.line_index(rival.offset) == line and rival.near <= hit.near
+        if rival is not hit
+        and rival.entry.id not in tied
+        and log.line_index(rival.offset) == line
+        and rival.near <= hit.near
     ]
     if rivals:
         verb, owner = ("prints", "its") if len(rivals) == 1 else ("print", "their")

@@ -59,8 +59,8 @@ OF_MACHINE: VersionPatterns = (
 def version_patterns(affected: Iterable[Mapping[str, str]], form: ToolchainForm) -> VersionPatterns:
     """The patterns of every name whose version an index asks for.
 
-    `affected` are the conditions of all articles; `form` is `[toolchain]` of the configuration, of
-    whose `packages` those count that are names and no shell patterns.
+    `affected` are the conditions of all articles, and what they need; `form` is `[toolchain]` of
+    the configuration, of whose `packages` those count that are names and no shell patterns.
     """
     names = {canonicalize_name(name) for condition in affected for name in condition}
     names |= {canonicalize_name(name) for name in form.packages if re.fullmatch(r"[\w.-]+", name)}

@@ -26,6 +26,7 @@ export class Cleaner {
     this.rules = index.rules;
     this.noise = expression(index.noise, { flags: "g" });
     this.prefixes = expression(`^(?:${index.prefixes.join("|")})+`);
+    this.shared = { prefix: expression(index.rules.shared), least: index.rules.shared_least };
     this.escaped = expression(index.rules.escaped);
     this.cell = expression(index.rules.cell, { lines: true, flags: "g" });
   }
@@ -40,7 +41,8 @@ export class Cleaner {
     const quiet = narrow.replace(this.noise, "").replace(/\u00a0/g, " ");
     const { prefixed, sources } = this.split(quiet);
     const unprefixed = prefixed.map((line) => line.replace(this.prefixes, ""));
-    return { prefixed, unprefixed, sources, gapAt, gap, widen, excerpt: this.rules.excerpt };
+    const { shared, rules: { excerpt } } = this;
+    return { prefixed, unprefixed, sources, gapAt, gap, widen, shared, excerpt };
   }
 
   /** The lines of a text and, where a line in it holds several, which line each comes from, from 0. */
@@ -67,7 +69,8 @@ export class Cleaner {
 /** A cleaned log whose lines are joined: `text` is what is matched. */
 export class Log {
   constructor(lines, joint = "\n") {
-    const pieces = joint === " " ? lines.unprefixed.map(strip) : lines.unprefixed;
+    let pieces = joint === "\n" ? lines.unprefixed : withoutShared(lines);
+    if (joint === " ") pieces = pieces.map(strip);
     this.lines = lines;
     this.text = pieces.join(joint);
     this.joint = joint.length;
@@ -176,6 +179,15 @@ function narrowed(text) {
   });
   const widen = (line) => line.replace(/[\ue000-\uf8ff]/g, (unit) => characters.get(unit) || unit);
   return { narrow, widen };
+}
+
+/** The lines without a prefix that several of them share. */
+function withoutShared({ unprefixed, shared: { prefix, least } }) {
+  const prefixes = unprefixed.map((piece) => prefix.exec(piece));
+  const count = new Map();
+  for (const match of prefixes) if (match) count.set(match[1], (count.get(match[1]) || 0) + 1);
+  return unprefixed.map((piece, i) =>
+    prefixes[i] && count.get(prefixes[i][1]) >= least ? piece.slice(prefixes[i][0].length) : piece);
 }
 
 /** The part of a log that is read, and which lines were left out. */

@@ -57,7 +57,8 @@ class Matcher {
       return { hit, claim, key: rank(hit, claim, log) };
     }).sort((left, right) => compared(left.key, right.key));
     const hits = ranked.map(({ hit }) => hit);
-    const matches = ranked.map(({ hit, claim }) => matchOf(hit, claim, log, hits, this.patterns));
+    const claims = new Map(ranked.map(({ hit, claim }) => [hit.entry.id, claim]));
+    const matches = hits.map((hit) => matchOf(hit, claims, log, hits, this.patterns));
     return {
       schema: SCHEMA,
       first: first || (matches.length ? recognised(matches[0]) : null),
@@ -70,10 +71,14 @@ class Matcher {
   /** For each article that a log is about, the hit that is the best evidence for it. */
   best(log) {
     const best = new Map();
+    const texts = new Map();
     for (const hit of this.hits(log)) {
-      const rival = best.get(hit.entry.id);
-      if (!rival || compared(strength(hit), strength(rival)) < 0) best.set(hit.entry.id, hit);
+      const { id } = hit.entry;
+      texts.set(id, (texts.get(id) || new Set()).add(hit.signature.literal));
+      const rival = best.get(id);
+      if (!rival || compared(strength(hit), strength(rival)) < 0) best.set(id, hit);
     }
+    for (const [id, hit] of best) best.set(id, { ...hit, texts: texts.get(id).size });
     return best;
   }
 
@@ -100,6 +105,7 @@ class Matcher {
         if (!signature.wraps && !signature.regex)
           hits.set(entry.id, {
             entry, signature, offset, kind: LineKind.ERROR, near: NearText.NOT_REQUIRED, isCut: true,
+            texts: 1,
           });
     return hits.size === 1 ? hits : new Map();
   }

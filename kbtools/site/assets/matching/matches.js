@@ -42,15 +42,23 @@ export function claimOf(entry, toolchain) {
 }
 
 /** The key by which the hits of different articles are sorted, best first. */
-export const rank = ({ entry, signature, kind, near, offset }, claim, log) => [
+export const rank = (hit, claim, log) => [...merit(hit, claim, log), hit.entry.id];
+
+/** How much a log speaks for a hit's article; the smaller, the more. */
+const merit = ({ entry, signature, kind, near, offset, texts }, claim, log) => [
   Boolean(signature.wraps), claim.affected === "not affected", kind, log.lineIndex(offset),
-  entry.standing === "reported", near, !signature.regex, -[...signature.literal].length, entry.id,
+  entry.standing === "reported", near, -texts, !signature.regex, -[...signature.literal].length,
 ];
 
 /** The match of a hit, as Python's `Match` is in JSON; `ranked` are all hits, best first. */
-export function matchOf(hit, claim, log, ranked, { rules, exception }) {
+export function matchOf(hit, claims, log, ranked, { rules, exception }) {
   const { entry, signature } = hit;
-  const doubts = [...doubtsOf(hit, claim, log, ranked)];
+  const claim = claims.get(entry.id);
+  const own = merit(hit, claim, log).join();
+  const tied = ranked
+    .filter((rival) => rival !== hit && merit(rival, claims.get(rival.entry.id), log).join() === own)
+    .map((rival) => rival.entry.id);
+  const doubts = [...doubtsOf(hit, claim, log, ranked, tied)];
   const isTelling = Boolean(signature.regex) || [...signature.literal].length >= rules.telling;
   const isBest = hit === ranked[0] && (hit.kind === LineKind.ERROR ||
     (hit.kind === LineKind.WARNING && !exception.test(log.text)));
@@ -66,6 +74,7 @@ export function matchOf(hit, claim, log, ranked, { rules, exception }) {
     reason: claim.reason,
     confident: isBest && isTelling && !doubts.length && !retired,
     hints: [...doubts, ...wishes(entry, claim)],
+    tied,
     retired,
     standing: entry.standing || "executed",
     looked_up: entry.looked_up || "",
@@ -73,9 +82,11 @@ export function matchOf(hit, claim, log, ranked, { rules, exception }) {
 }
 
 /** What speaks against a hit. */
-function* doubtsOf(hit, claim, log, ranked) {
+function* doubtsOf(hit, claim, log, ranked, tied) {
   if (hit.entry.standing === "reported")
     yield `this is reported, and was not run here (looked up on ${hit.entry.looked_up})`;
+  if (tied.length)
+    yield `a tie with ${tied.join(" and ")}: nothing in this text decides which is right`;
   if (hit.isCut) yield "the line is cut: show all of it";
   if (hit.signature.wraps)
     yield "other failures print this text, too: look for the first error above it";
@@ -88,7 +99,8 @@ function* doubtsOf(hit, claim, log, ranked) {
       `(${claim.reason})`;
   const line = log.lineIndex(hit.offset);
   const rivals = ranked
-    .filter((rival) => rival !== hit && log.lineIndex(rival.offset) === line && rival.near <= hit.near)
+    .filter((rival) => rival !== hit && !tied.includes(rival.entry.id) &&
+      log.lineIndex(rival.offset) === line && rival.near <= hit.near)
     .map((rival) => rival.entry.id);
   const confusable = hit.entry.confusable || [];
   const owner = (articles) => (articles.length === 1 ? "its" : "their");
