@@ -147,8 +147,8 @@ def test_what_is_near() -> None:
 def test_a_tie_is_said() -> None:
     """Where nothing in the log decides between two articles, both are named, neither is sure."""
     twin = msgspec.structs.replace(TILE, id="KB0009", affected=())
-    other = msgspec.structs.replace(TILE, id="KB0003", affected=())
-    matches = diagnose(FAILURE, twin, other).matches
+    rival = msgspec.structs.replace(TILE, id="KB0003", affected=())
+    matches = diagnose(FAILURE, twin, rival).matches
     assert [(match.id, match.tied) for match in matches] == [
         ("KB0003", ("KB0009",)),
         ("KB0009", ("KB0003",)),
@@ -165,9 +165,9 @@ def test_more_of_its_texts_decide() -> None:
         affected=(),
         signatures=(*TILE.signatures, Signature("tile pool is full")),
     )
-    other = msgspec.structs.replace(TILE, id="KB0003", affected=())
-    assert ids(diagnose(f"{FAILURE}\ntile pool is full", other, fuller)) == ["KB0009", "KB0003"]
-    assert diagnose(f"{FAILURE}\ntile pool is full", other, fuller).matches[0].tied == ()
+    rival = msgspec.structs.replace(TILE, id="KB0003", affected=())
+    assert ids(diagnose(f"{FAILURE}\ntile pool is full", rival, fuller)) == ["KB0009", "KB0003"]
+    assert diagnose(f"{FAILURE}\ntile pool is full", rival, fuller).matches[0].tied == ()
 
 
 def test_a_wrapper_ranks_below_what_it_wraps() -> None:
