@@ -18,7 +18,7 @@ TEXTS = {
     "o/a#2": "AssertionError: Torch not compiled with CUDA enabled",
     "o/a#3": "KeyError: 'x'",
     "o/a#4": "epoch 3, loss 0.2",
-    "o/a#5": "RuntimeError: CUDA error: invalid argument",
+    "o/a#5": "RuntimeError: Expected all tensors to be on the same device",
 }
 POINTERS = [
     {"thread": "o/a#1", "expected": ["KB0044"], "split": "learn", "first": 2},
@@ -50,7 +50,11 @@ def test_every_thread_has_a_verdict(pointers: Path) -> None:
     ]  # fmt: skip
     result = threads.shares(rows)
     assert (result.threads, result.failures, result.right, result.answered) == (5, 3, 1, 3)
-    assert (result.sure, result.surely_wrong) == (2, 1)
+    assert (result.sure, result.surely_wrong) == (3, 2)
+    allowed = threads.Pointer("o/a#2", (), allowed=("KB0046",))
+    [row] = threads.rows([allowed], texts, Matcher(load(ROOT)))
+    assert row.verdict == "allowed"
+    assert (threads.shares([row]).answered, threads.shares([row]).sure) == (0, 0)
     assert result.no_text == ("o/a#6",)
     assert [row.first for row in rows] == [
         "right",
@@ -62,7 +66,7 @@ def test_every_thread_has_a_verdict(pointers: Path) -> None:
     ]
     assert (result.firsts, result.firsts_right, result.firsts_surely_wrong) == (3, 2, 1)
     assert result.confused["none → KB0046"] == 1
-    assert (result.recall, result.precision, result.sure_precision) == (1 / 3, 1 / 3, 1 / 2)
+    assert (result.recall, result.precision) == (1 / 3, 1 / 3)
 
 
 def test_what_is_printed_holds_no_text(pointers: Path) -> None:

@@ -20,8 +20,9 @@ from kbtools.matching.first import FirstFailure
 
 DIGEST = 12
 """Digits of SHA-256 that stand for the text of a line, stripped."""
-Verdict = Literal["right", "wrong", "missed", "false alarm", "quiet", "no text"]
-"""`quiet`: no article is right, and none was answered."""
+Verdict = Literal["right", "wrong", "missed", "false alarm", "allowed", "quiet", "no text"]
+"""`quiet`: no article is right, and none was answered. `allowed`: none is, and the answer misleads
+nobody; it counts neither for nor against."""
 FirstVerdict = Literal["right", "wrong", "none", "unknown"]
 """`none`: no line was answered; `unknown`: the pointer does not say which line is right."""
 
@@ -37,6 +38,8 @@ class Pointer(msgspec.Struct, frozen=True):
     """`owner/repo#12`."""
     expected: tuple[str, ...]
     """Ids of articles, each of them right; none where no article is."""
+    allowed: tuple[str, ...] = ()
+    """Articles that mislead nobody, where none is right: those about a wrapper, say."""
     first: int | str | None = None
     """The line that failed first: its number, or the first digits of its digest."""
 
@@ -146,7 +149,7 @@ def _row(pointer: Pointer, diagnosis: Diagnosis) -> Row:
         expected=pointer.expected,
         answer=answer,
         sure=bool(answer) and diagnosis.matches[0].confident,
-        verdict=_verdict(pointer.expected, answer),
+        verdict=_verdict(pointer, answer),
         first=_first_verdict(pointer.first, diagnosis.first),
         first_sure=diagnosis.first is not None and diagnosis.first.confident,
     )
@@ -161,19 +164,19 @@ def _first_verdict(expected: int | str | None, first: FirstFailure | None) -> Fi
     return "right" if answer == expected else "wrong"
 
 
-def _verdict(expected: Sequence[str], answer: Sequence[str]) -> Verdict:
+def _verdict(pointer: Pointer, answer: Sequence[str]) -> Verdict:
     if not answer:
-        return "missed" if expected else "quiet"
-    if not expected:
-        return "false alarm"
-    return "right" if answer[0] in expected else "wrong"
+        return "missed" if pointer.expected else "quiet"
+    if not pointer.expected:
+        return "allowed" if answer[0] in pointer.allowed else "false alarm"
+    return "right" if answer[0] in pointer.expected else "wrong"
 
 
 def shares(scored: Iterable[Row]) -> Shares:
     """How many threads were answered how."""
     scored = tuple(scored)
     read = [row for row in scored if row.verdict != "no text"]
-    wrong = [row for row in read if row.verdict not in ("right", "quiet")]
+    wrong = [row for row in read if row.verdict not in ("right", "quiet", "allowed")]
     confused = Counter(
         f"{' or '.join(row.expected) or 'none'} → {row.answer[0] if row.answer else 'none'}"
         for row in wrong
@@ -182,8 +185,8 @@ def shares(scored: Iterable[Row]) -> Shares:
         threads=len(read),
         failures=sum(bool(row.expected) for row in read),
         right=sum(row.verdict == "right" for row in read),
-        answered=sum(bool(row.answer) for row in read),
-        sure=sum(row.sure for row in read),
+        answered=sum(bool(row.answer) for row in read if row.verdict != "allowed"),
+        sure=sum(row.sure for row in read if row.verdict != "allowed"),
         surely_wrong=sum(row.sure for row in wrong),
         firsts=sum(row.first != "unknown" for row in read),
         firsts_right=sum(row.first == "right" for row in read),
