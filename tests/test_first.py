@@ -84,10 +84,10 @@ def test_the_middle_of_a_long_log() -> None:
 
 def test_the_terminal(tmp_path: Path) -> None:
     """The first failure stands above the articles, and where there is none."""
-    file = LOGS / "build-stopped.log"
+    file = LOGS / "look-up-then-failure.log"
     output = run_command(ROOT, "diagnose", str(file)).stdout
-    assert output.startswith("failed first  line 5 (compiler error)\n  kernel.cu(12): error:")
+    assert output.startswith("failed first  line 10 (exception)\n  ValueError: the model type")
     assert "none: nothing in these" in output
     answer = json.loads(run_command(ROOT, "diagnose", "--json", str(file)).stdout)
-    assert answer["first"]["line"] == 5
+    assert answer["first"]["line"] == 10
     assert answer["matches"] == []

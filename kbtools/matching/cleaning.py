@@ -41,7 +41,7 @@ PREFIXES = (
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?= )",
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
     r" \S{1,80} \S{1,80}:(?= )",  # syslog
-    r"\[[EWIFCVD]?\d{4,6} \d\d:\d\d:\d\d[^\]\n]{0,120}\]",  # c10: [W1121 10:00:00.1 File.cpp:1]
+    r"\[[EWIFCVD]?\d{3,6} \d\d:\d\d:\d\d[^\]\n]{0,120}\]",  # c10: [W1121 10:00:00.1 File.cpp:1]
     r"[EWIFCVD]\d{4} \d\d:\d\d:\d\d[.\d]* [^\]\n]{0,300}\]",  # glog: E1121 10:00:00.1 12 api.py:1]
     r"\[(?:rank|default|trainer|worker|DP|TP|PP|EP)_?\d{0,5}\]:?",
     r"\[\d{1,4}/\d{1,4}\](?= )",  # Dynamo: [0/8]
@@ -58,6 +58,7 @@ PREFIXES = (
     r"\{[\w./<>-]{1,60}\.py:\d{1,6}\}",  # Airflow
     r"\d{1,5}:(?= )",  # srun --label
     r"\[\d{1,5},\d{1,5}\](?:<std(?:out|err)>)?:?",  # mpirun --tag-output
+    r"\[\d{1,5}\]<std(?:out|err)>:",  # Horovod
     r"\[pod/[\w./-]{1,200}\]",  # kubectl logs --prefix
     r"[a-z][a-z0-9]{0,40}(?:-[a-z0-9]{1,40}){1,6}-[a-z]{0,20}\d[a-z0-9]{0,20} [a-z][a-z0-9-]{0,40}"
     r"(?= )",  # stern

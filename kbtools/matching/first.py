@@ -23,6 +23,7 @@ WHY = {
     " earlier line, or for the logs of the other processes",
     Weight.WRAPPER: "it reports a failure that is not in this text: show the lines above it, or the"
     " log of the process that it names",
+    Weight.TOLD: "it is part of a sentence: show the log itself",
     Weight.AFTERMATH: "it was printed on the way out: show the lines above it",
 }
 """Why a record of each weight is no confident answer."""

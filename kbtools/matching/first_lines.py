@@ -10,12 +10,15 @@ from collections.abc import Iterable
 
 import ahocorasick_rs
 import msgspec
+from msgspec.structs import replace
 
 from kbtools.config import Texts
 from kbtools.matching.cleaning import Log
 from kbtools.matching.first_rules import FirstRules, Kind, Weight
 from kbtools.matching.hits import Examination, is_code
 
+MARKDOWN = ("`", "*")
+"""Signs around a line that was pasted as code, or emphasised."""
 ENDS = frozenset({Weight.AFTERMATH, Weight.DEATH})
 """How processes end: their forms decide before the texts of products."""
 FAILURES = frozenset(Weight) - ENDS
@@ -97,10 +100,15 @@ class LineReader:
             return None
         if patterns.pytest.search(prefix) and line.startswith("assert "):
             return Reading(Weight.CAUSE, "assertion")
-        reading = self._by_form(line, ENDS) or self._by_text(line) or self._by_form(line, FAILURES)
+        is_guess = patterns.guess.search(line) is not None
+        reading = None if is_guess else self._by_form(line, ENDS)
+        reading = reading or self._by_text(line) or self._by_form(line, FAILURES)
         if reading is not None:
-            is_mild = patterns.mild.search(prefix) and reading.weight >= Weight.LOGGED
-            return None if is_mild else reading
+            is_mild = patterns.warns.search(prefix) is not None or (
+                patterns.informs.search(prefix) is not None
+                and patterns.exception.search(line) is None
+            )
+            return None if is_mild and reading.weight >= Weight.LOGGED else reading
         return Reading(Weight.LOGGED, "error") if patterns.level.search(prefix) else None
 
     def _by_form(self, line: str, weights: frozenset[Weight]) -> Reading | None:
@@ -145,10 +153,13 @@ class Patterns:
         self.frames = _compiled(f"{rules.stack}|{rules.frame}")
         self.goes_on = _compiled(rules.goes_on)
         self.exception = _compiled(rules.exception)
+        self.prose = _compiled(rules.prose)
+        self.guess = _compiled(rules.guess)
         self.closing = _compiled(rules.closing)
         self.level = _compiled(rules.level)
         self.statement = _compiled(rules.statement)
-        self.mild = _compiled(rules.mild)
+        self.warns = _compiled(rules.warns)
+        self.informs = _compiled(rules.informs)
         self.warning = _compiled(rules.warning)
         self.pytest = _compiled(rules.pytest)
         self.header = _compiled(rules.header)
@@ -174,8 +185,9 @@ class LogReader:
         self._examination = Examination(log)
 
     def line(self, index: int) -> str:
-        """The beginning of a line."""
-        return self.log.line(index, self.rules.most_characters).strip()
+        """The beginning of a line, without the marks that Markdown puts around it."""
+        line = self.log.line(index, self.rules.most_characters).strip()
+        return line.strip("".join(MARKDOWN)) if line[:1] in MARKDOWN else line
 
     def process(self, index: int) -> str:
         """The process that the prefix of a line names."""
@@ -198,10 +210,14 @@ class LogReader:
             reading = Reading(Weight.CAUSE, "exception")
         if reading is None:
             return None
-        if not (closes or is_statement) and self._is_no_report(index, reading.start):
+        skipped = self.log.line(index, self.rules.most_characters).find(line)
+        start = reading.start + skipped
+        if not (closes or is_statement) and self._is_no_report(index, start):
             return None
-        if reading.weight <= Weight.LOGGED and self._goes_on(index):
+        if reading.weight <= Weight.WITNESS and self._goes_on(index):
             return None
+        if self.patterns.prose.search(text) and not prefix.strip():
+            reading = replace(reading, weight=Weight.TOLD)
         process = self.process(index) or process
         if reading.weight >= Weight.DEATH:
             process = process or self.lines.named_process(line)
@@ -219,8 +235,8 @@ class LogReader:
         return self._examination.is_only_mentioned(offset, span)
 
     def _goes_on(self, index: int) -> bool:
-        """Whether the program says below a line that it goes on."""
-        below = range(index + 1, index + 1 + self.rules.lines_below)
+        """Whether the program says on a line, or below it, that it goes on."""
+        below = range(index, index + 1 + self.rules.lines_below)
         return any(self.patterns.goes_on.search(self.line(line)) for line in below)
 
 

@@ -139,13 +139,19 @@ def _closing(log: LogReader, header: int, process: str) -> Record | None:
         else:
             break
     else:
-        return None
+        return _cut(log, header, process)
     if log.patterns.goes_on.search(above):
         return None
     record = log.record(index, process, closes=True)
     if record is not None and log.patterns.destructor.search(above):
         return replace(record, weight=Weight.AFTERMATH, kind="aftermath")
     return record
+
+
+def _cut(log: LogReader, header: int, process: str) -> Record:
+    """The record of a traceback whose exception is not in the text."""
+    moment = log.lines.moment(log.log, header, process)
+    return Record(header, log.line(header), Weight.WRAPPER, "wrapper", process, moment)
 
 
 def _unquoted(log: LogReader, record: Record) -> Record:

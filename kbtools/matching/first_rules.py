@@ -43,6 +43,8 @@ class Weight(IntEnum):
     """A process reports that another one failed."""
     AFTERMATH = 6
     """Printed on the way out: destructors, exits."""
+    TOLD = 7
+    """A person tells of it, in a sentence around the log."""
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -66,7 +68,7 @@ ALARMS = (
     *("multiple definition",),
 )
 """Texts of lines that may report a failure."""
-LOUD = r"ERROR|CRITICAL|FATAL|SEVERE|^\[?[EF]\d{4,6} |(?:^|\s)E {2,}$"
+LOUD = r"ERROR|CRITICAL|FATAL|SEVERE|^\[?[EF]\d{3,6} |(?:^|\s)E {2,}$"
 """The same of what stands before a program's own text."""
 
 MOST_LINES = 1500
@@ -75,7 +77,7 @@ last."""
 MOST_CHARACTERS = 500
 """Of a line that are examined."""
 
-_exit_signals = r"(?:-(?:4|6|7|8|9|11)|132|134|135|136|137|139|3221225477|0xC0000005)(?!\d)"
+_exit_signals = r"(?:-(?:4|7|8|9|11)|132|135|136|137|139|3221225477|0xC0000005)(?!\d)"
 _error_word = r"(?:fatal |internal |internal compiler |catastrophic )?error\b"
 _workers = (
     r"(?:[Pp]rocess|[Ww]orker|[Cc]hild|[Jj]ob|[Tt]ask|[Rr]ank|[Aa]ctor|[Ss]ubprocess)(?:es|s)?"
@@ -108,15 +110,16 @@ FORMS = (
         "signal",
         (
             # a shell: job.sh: line 3: 4711 Killed   python train.py
-            r"^(?:[^\s:]{1,200}: (?:line \d{1,6}: )?)?(?: {0,9}\d{1,9} )?(?:Killed|Aborted"
+            r"^(?:[^\s:]{1,200}: (?:line \d{1,6}: )?)?(?: {0,9}\d{1,9} )?(?:Killed"
             r"|Bus error|Segmentation fault|Illegal instruction|Floating point exception"
             r"|Trace/breakpoint trap)(?:$| {1,40}|\.)(?!\w{1,20} \w{1,20} \w)",
-            r"\b[Ss]ignal ?:? ?(?:4|6|7|8|9|11)(?!\d|\.\d)|\bSIG(?:KILL|SEGV|BUS|ABRT|ILL|FPE)\b",
+            r"\b[Ss]ignal ?:? ?(?:4|7|8|9|11)(?!\d|\.\d)|\bSIG(?:KILL|SEGV|BUS|ILL|FPE)\b",
+            r"\bkilled by signal: (?!Terminated|Aborted)",
+            r": line \d{1,6}: {1,9}\d{1,9} (?:Killed|Bus error|Segmentation fault|Illegal instr)",
             rf"\b(?:[Ee]xit(?:ed|s)?|return)[ _-]?(?:with )?(?:return )?(?:code|status)?\W{{0,5}}"
             rf"{_exit_signals}",
             r"\b[Oo]ut of memory: [Kk]ill|\boom[-_]kill|\bOOMKilled\b|[Dd]etected \d+ oom",
-            r"^Fatal Python error: |[Pp]rocess received signal|Segfault encountered",
-            r"^terminate called",
+            r"^Fatal Python error: (?!Aborted)|[Pp]rocess received signal|Segfault encountered",
         ),
     ),
     Form(Weight.CAUSE, "exception", (r"\bthread terminated with exception: (?!\[)",)),
@@ -129,7 +132,10 @@ FORMS = (
             r"|message)s?\b.{0,20}\b(?:above|below)\b",
             r"\babove\b.{0,30}\broot cause",
             r"\bsub-exceptions?\)$",
-            r"^ninja: build stopped|^FAILED: |^g?make(?:\[\d{1,4}\])?: \*\*\*",
+            # a process that ends itself has said why
+            r"^terminate called|^Fatal Python error: Aborted|\bAborted(?: \(core dumped\)|$)",
+            r"\bSIGABRT\b|\b[Ss]ignal ?:? ?6(?!\d|\.\d)",
+            r"\bninja: build stopped|^FAILED: |^g?make(?:\[\d{1,4}\])?: \*\*\*",
             r"^collect2: error: ld |\bcommand '?.{0,300} failed with exit (?:code|status)",
             r"^\d{1,6} errors? (?:generated|detected|found)|^\d{1,6} errors? and \d",
             r"errors occurred!$|^(?:ERROR: )?(?:Failed (?:to build|building)|Could not build) ",
@@ -200,7 +206,7 @@ FORMS = (
             r"^\S{1,200}: No module named |error while loading shared libraries",
             r"symbol lookup error",
             r"^E: |^docker: Error|^Error response from ",
-            r"^\[(?:fatal|error)\] |^[A-Z]{2,12} ERROR: ",
+            r"^\[(?:fatal|error)\] |(?:^|\] )[A-Z]{2,12} ERROR: ",
         ),
     ),
     Form(
@@ -208,30 +214,38 @@ FORMS = (
         "error",
         (
             r"(?:^|[\s\[(:'\"])(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?:)",
-            r"^(?:Failed|Cannot|Could not|Unable) to |\b[A-Z]\w{1,30} (?:error|failure)\b",
+            r"^(?:Failed|Cannot|Could not|Unable) to |\b\w{0,4}[A-Z]{3,12} (?:error|failure)\b",
+            r"\b[A-Z]\w{2,12} failure \d",
         ),
     ),
 )
 """How lines read; the first form that fits decides."""
 
+PROSE = (
+    r"^(?:I|We|My|Our|You|When|While|After|If|This|These|There|It|Hi|Hello|Hey|Unclear|Describe|Why|How"
+    r"|What|Is|Has|Have|Can|Anyone|Please|Same|Also|So|But|Then|Here|The|A|An|In|On|For|As|Now)"
+    r"[ ,'’].{0,400}[a-z] [a-z].{0,400}[a-z] [a-z]"
+)
+"""A sentence, not a line of a log."""
+GUESS = r"\b(?:potential|possible|likely) (?:root )?(?:causes?|reasons?)\b"
+"""A line that lists what may have happened."""
 LEVEL = (
     r"(?:^|[\s\[(|:<])(?:ERROR|CRITICAL|FATAL|Error|SEVERE)(?=$|[\s\])|:>])"
-    r"|(?:^|\[)[EF]\d{4,6} \d\d:"
+    r"|(?:^|\[)[EF]\d{3,6} \d\d:"
 )
 """The prefix of a line that reports a problem."""
 STATEMENT = r"^[ \t]*(?:ERROR|FATAL|CRITICAL):?[ \t]*$"
 """A prefix that is part of what the program says."""
-MILD = (
-    r"(?:^|[\s\[(|:<])(?:WARN|WARNING|Warning|INFO|DEBUG)(?=$|[\s\])|:>])"
-    r"|(?:^|\[)[WID]\d{4,6} \d\d:"
-)
-"""The prefix of a line that warns or informs."""
+WARNS = r"(?:^|[\s\[(|:<])(?:WARN|WARNING|Warning)(?=$|[\s\])|:>])|(?:^|\[)W\d{3,6} \d\d:"
+"""The prefix of a line that warns."""
+INFORMS = r"(?:^|[\s\[(|:<])(?:INFO|DEBUG)(?=$|[\s\])|:>])|(?:^|\[)[ID]\d{3,6} \d\d:"
+"""The prefix of a line that informs, unless it holds an exception."""
 WARNING = r"^(?:\S{1,300}:\d{1,6}: )?(?:\w{0,60}Warning\b|[Ww]arnings?\b|WARNING\b)|: warning[: ]"
 """A line that warns."""
 PYTEST = r"(?:^|\s)E {2,}$"
 """The prefix of the message of an exception, as pytest prints it."""
 
-STACK = r"^(?:frame )?#\d{1,4}:? "
+STACK = r"^(?:frame )?\\?#\d{1,4}:? |@ {1,9}0x[0-9a-f]{6}"
 """A frame of a C++ stack."""
 GOES_ON = r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
 """What a program prints above a traceback, or below an exception, that it has dealt with."""
@@ -282,7 +296,7 @@ NAMES_PROCESS = (
 )
 """What names it in a line of text: of its own, or above its traceback."""
 TIME = (
-    r"(?:(?:\d{4}[-/])?(\d\d)[-/](\d\d)[T ,]{1,2}|[EWIFCD](\d\d)(\d\d) )?"
+    r"(?:(?:\d{4}[-/])?(\d\d)[-/](\d\d)[T ,]{1,2}|[EWIFCD](\d{1,2})(\d\d) )?"
     r"(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
 )
 """Month and day in one of two forms, or none; hour, minute, second and its fraction."""
@@ -306,9 +320,12 @@ class FirstRules(msgspec.Struct, frozen=True):
     forms: tuple[Form, ...] = FORMS
     exception: str = EXCEPTION
     closing: str = CLOSING
+    prose: str = PROSE
+    guess: str = GUESS
     level: str = LEVEL
     statement: str = STATEMENT
-    mild: str = MILD
+    warns: str = WARNS
+    informs: str = INFORMS
     warning: str = WARNING
     pytest: str = PYTEST
     stack: str = STACK

@@ -8,13 +8,14 @@ import { expression } from "./pattern.js";
 
 /** What a line tells of the failure; the smaller, the closer it is to the first one. */
 export const Weight = Object.freeze({
-  CAUSE: 0, HANDLED: 1, DEATH: 2, LOGGED: 3, WITNESS: 4, WRAPPER: 5, AFTERMATH: 6,
+  CAUSE: 0, HANDLED: 1, DEATH: 2, LOGGED: 3, WITNESS: 4, WRAPPER: 5, AFTERMATH: 6, TOLD: 7,
 });
 
 /** How processes end: their forms decide before the texts of products. */
+const MARKDOWN = ["`", "*"];
 const ENDS = [Weight.AFTERMATH, Weight.DEATH];
 const COMPILED = [
-  "exception", "closing", "loud", "level", "statement", "mild", "warning", "pytest",
+  "exception", "prose", "guess", "closing", "loud", "level", "statement", "warns", "informs", "warning", "pytest",
   "goes_on", "header", "frame", "destructor", "direct", "handling", "lookup", "quoting", "quotes",
   "time",
 ];
@@ -67,9 +68,13 @@ export class LineReader {
     if (!line || patterns.warning.test(line) || patterns.frames.test(line)) return null;
     if (patterns.pytest.test(prefix) && line.startsWith("assert "))
       return { weight: Weight.CAUSE, kind: "assertion", start: 0 };
-    const reading = this.byForm(line, true) || this.byText(line) || this.byForm(line, false);
-    if (reading)
-      return reading.weight >= Weight.LOGGED && patterns.mild.test(prefix) ? null : reading;
+    const reading = (patterns.guess.test(line) ? null : this.byForm(line, true)) ||
+      this.byText(line) || this.byForm(line, false);
+    if (reading) {
+      const isMild = patterns.warns.test(prefix) ||
+        (patterns.informs.test(prefix) && !patterns.exception.test(line));
+      return isMild && reading.weight >= Weight.LOGGED ? null : reading;
+    }
     return patterns.level.test(prefix) ? { weight: Weight.LOGGED, kind: "error", start: 0 } : null;
   }
 
@@ -121,9 +126,10 @@ export class LogReader {
     this.examination = new Examination(log, lines.hitPatterns);
   }
 
-  /** The beginning of a line. */
+  /** The beginning of a line, without the marks that Markdown puts around it. */
   line(index) {
-    return strip(this.log.line(index, this.rules.most_characters));
+    const line = strip(this.log.line(index, this.rules.most_characters));
+    return MARKDOWN.includes(line[0]) ? line.replace(/^[`*]+|[`*]+$/g, "") : line;
   }
 
   /** The process that the prefix of a line names. */
@@ -144,9 +150,11 @@ export class LogReader {
     if (isClosing && patterns.closing.test(line) && (!reading || reading.weight === Weight.LOGGED))
       reading = { weight: Weight.CAUSE, kind: "exception", start: 0 };
     if (!reading) return null;
-    const { weight, kind, start } = reading;
+    const { kind } = reading;
+    const start = reading.start + log.line(index, this.rules.most_characters).indexOf(line);
     if (!(isClosing || isStatement) && this.isNoReport(index, start)) return null;
-    if (weight <= Weight.LOGGED && this.goesOn(index)) return null;
+    if (reading.weight <= Weight.WITNESS && this.goesOn(index)) return null;
+    const weight = patterns.prose.test(text) && !strip(prefix) ? Weight.TOLD : reading.weight;
     let printedBy = this.process(index) || process;
     if (weight >= Weight.DEATH) printedBy = printedBy || lines.namedProcess(line);
     const moment = lines.moment(log, index, printedBy);
@@ -162,9 +170,9 @@ export class LogReader {
     return examination.isOnlyMentioned(offset, { start: offset + start, end: log.end(index) });
   }
 
-  /** Whether the program says below a line that it goes on. */
+  /** Whether the program says on a line, or below it, that it goes on. */
   goesOn(index) {
-    for (let line = index + 1; line <= index + this.rules.lines_below; line++)
+    for (let line = index; line <= index + this.rules.lines_below; line++)
       if (this.patterns.goes_on.test(this.line(line))) return true;
     return false;
   }

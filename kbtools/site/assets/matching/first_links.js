@@ -96,11 +96,20 @@ function closing(reader, header, processOfHeader) {
     else if (log.depth(index) > depth || (isSource && !patterns.exception.test(line))) isSource = false;
     else break;
   }
-  if (index >= end || patterns.goes_on.test(above)) return null;
+  if (index >= end) return cut(reader, header, process);
+  if (patterns.goes_on.test(above)) return null;
   const record = reader.record(index, process, true);
   if (record && patterns.destructor.test(above))
     return { ...record, weight: Weight.AFTERMATH, kind: "aftermath" };
   return record;
+}
+
+/** The record of a traceback whose exception is not in the text. */
+function cut(reader, header, process) {
+  const moment = reader.lines.moment(reader.log, header, process);
+  return {
+    line: header, text: reader.line(header), weight: Weight.WRAPPER, kind: "wrapper", process, moment,
+  };
 }
 
 /** The record of an exception; a wrapper if its message is the exception below it. */
