@@ -105,6 +105,11 @@ class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     """
     preload_variables: dict[str, str] = {}
     """Environment variables of the process that imports the modules of `preload`."""
+    preload_guards: tuple[str, ...] = ()
+    """Functions, `module:function`, that must return false after the imports.
+
+    Each is asked if its module was imported. It stands for a state that no fork could use.
+    """
     store: StoreSettings | None = None
     environment: tuple[str, ...] = ()
     """Names of environment variables that snippets see, in addition to the built-in ones."""

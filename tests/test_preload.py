@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -14,10 +13,10 @@ import msgspec
 import pytest
 from bases import Base, fence
 
-import kbtools.running
 from kbtools.config import Running
 from kbtools.running import Executor, Run
 from kbtools.running.executor import PreloadWarning
+from kbtools.running.zygote_process import ZygoteFailed
 
 
 def test_a_fork_has_what_was_preloaded() -> None:
@@ -110,19 +109,23 @@ def test_what_the_preloading_process_sees(tmp_path: Path) -> None:
     assert outcome.status == "passed", outcome.output
 
 
-def test_a_process_that_initialised_cuda_is_told(tmp_path: Path) -> None:
-    """It holds a descriptor of the device that CUDA opens."""
-    device = tmp_path / "device"
-    device.touch()
-    code = f"""
-import sys
-
-sys.path.insert(0, {str(Path(kbtools.running.__file__).parent)!r})
-import zygote
-
-zygote.GPU_MEMORY = {str(device)!r}
-assert not zygote.uses_gpu()
-file = open(zygote.GPU_MEMORY)
-assert zygote.uses_gpu()
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+def test_a_guard(tmp_path: Path) -> None:
+    """What no fork could use is refused, with the name of the guard; what is fine is not."""
+    (tmp_path / "opened.py").write_text("def is_open(): return True\ndef is_shut(): return False\n")
+    run = Run(source="pass", language="python", display_path="kb/a.md")
+    for guard, refused in (
+        ("opened:is_open", True),
+        ("opened:is_shut", False),
+        ("no.such:f", False),
+    ):
+        running = Running(environment=("PYTHONPATH",), preload_guards=(guard,))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", str(tmp_path))
+            with Executor(sys.executable, running, preload=("opened",)) as executor:
+                if refused:
+                    with pytest.raises(
+                        ZygoteFailed, match=rf"{guard}\(\) is true after the imports"
+                    ):
+                        executor.run(run)
+                else:
+                    assert executor.run(run).status == "passed"

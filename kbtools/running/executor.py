@@ -327,9 +327,11 @@ class Executor:
         # a module may store this path: each snippet finds its own folder there
         shared = {"TMPDIR": str(self.folder / "tmp")}
         environment = self._base | shared | self.running.preload_variables
-        readable = self.running.readable
+        readable, guards = self.running.readable, self.running.preload_guards
         shown = (str(store.folder), self._store_variables) if store else ("", {})
-        return ZygoteProcess(self.python, preload, self.folder, readable, environment, shown)
+        return ZygoteProcess(
+            self.python, preload, self.folder, readable, environment, shown, guards
+        )
 
     def _warn_of(self, zygote: ZygoteProcess, refused: dict[str, str]) -> None:
         """Says once what a zygote could not import, and why."""

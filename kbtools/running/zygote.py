@@ -26,17 +26,16 @@ import filesystem_view
 import keeper
 import sandbox
 
-GPU_MEMORY = "/dev/nvidia-uvm"
 TYPE_CHECKING = False  # importing `typing` would cost as much as everything else here
 if TYPE_CHECKING:
     from kbtools.running.protocol import Ready, SandboxParts
 
 
 def main() -> None:
-    """Serves requests. Arguments: modules to import, the executor's folder, readable paths, store.
+    """Serves requests. Arguments: modules, the executor's folder, readable paths, store, guards.
 
     The modules are separated by commas, the paths a JSON list. The store is JSON, too: its folder,
-    or an empty text, and the variables that go with it.
+    or an empty text, and the variables that go with it. The guards are a JSON list as well.
     """
     sys.path.pop(0)  # this folder, which no snippet should import from
     folder = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -48,7 +47,8 @@ def main() -> None:
     shared.store = bool(store) and shared.allowed["sight"] is True
     if shared.store:
         os.environ.update(variables)  # modules read them while they are imported
-    serve([name for name in sys.argv[1].split(",") if name], shared)
+    guards = json.loads(sys.argv[5]) if len(sys.argv) > 5 else []
+    serve([name for name in sys.argv[1].split(",") if name], guards, shared)
     if folder:  # its owner may have been killed
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -56,12 +56,13 @@ def main() -> None:
 # The zygote
 
 
-def serve(preload: list[str], shared: sandbox.Shared) -> None:
+def serve(preload: list[str], guards: list[str], shared: sandbox.Shared) -> None:
     """Answers requests until standard input ends, then ends what still runs."""
     replies = os.dup(1)
     os.dup2(2, 1)  # what a module prints while it is imported is no reply
     os.set_inheritable(replies, False)
     refused = import_modules(preload)
+    refuse_what_no_child_could_use(guards)
     ready: Ready = {"sandbox": shared.allowed, "refused": refused, "store": shared.store}
     keeper.write_line(replies, ready)
     get_ready_to_fork()
@@ -88,20 +89,19 @@ def import_modules(preload: list[str]) -> dict[str, str]:
                 refused[name] = ("%s: %s" % (type(error).__name__, error))[:300]
         except Exception as error:
             refused[name] = ("%s: %s" % (type(error).__name__, error))[:300]
-    if uses_gpu():
-        raise SystemExit("importing %s initialised CUDA: no child could use it" % preload)
     return refused
 
 
-def uses_gpu() -> bool:
-    """Whether CUDA was initialised in this process: it opens this device then, and keeps it."""
-    for descriptor in os.listdir("/proc/self/fd"):
-        try:
-            if os.readlink("/proc/self/fd/" + descriptor) == GPU_MEMORY:
-                return True
-        except OSError:  # the descriptor of the folder itself
-            continue
-    return False
+def refuse_what_no_child_could_use(guards: list[str]) -> None:
+    """Ends the process if a guard, `module:function`, returns true after the imports.
+
+    A module that was not imported cannot have done what its guard looks for.
+    """
+    for name in guards:
+        module_name, _, function = name.partition(":")
+        module = sys.modules.get(module_name)
+        if module is not None and getattr(module, function)():
+            raise SystemExit("%s() is true after the imports: no child could use them" % name)
 
 
 def get_ready_to_fork() -> None:

@@ -36,6 +36,7 @@ class ZygoteProcess:
         readable: Sequence[str],
         environment: dict[str, str],
         store: tuple[str, dict[str, str]] = ("", {}),
+        guards: Sequence[str] = (),
     ) -> None:
         """Starts it, and does not wait until it can fork.
 
@@ -46,6 +47,7 @@ class ZygoteProcess:
             readable: Absolute paths that snippets may read beyond those of the system.
             environment: The variables that the zygote sees.
             store: The folder of the toolchain's store, and the variables that go with it.
+            guards: What must be false after the imports, as in `module:function`.
         """
         self.python, self.preload = python, tuple(preload)
         self._log = folder / ("zygote-preloading.log" if preload else "zygote.log")
@@ -58,6 +60,7 @@ class ZygoteProcess:
         self._has_begun = threading.Event()
         """Set when it has said its first line, or has ended without one."""
         words = [",".join(preload), str(folder), json.dumps(readable), json.dumps(store)]
+        words.append(json.dumps(list(guards)))
         with self._log.open("ab") as errors:
             self._process = subprocess.Popen(
                 [python, str(ZYGOTE), *words],
