@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 
@@ -9,12 +10,15 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from examples import lay_out, record_failure
+from packaging.version import Version
 
 from kbtools.articles.notice_text import notice_markdown
 from kbtools.articles.notices import receipt_url
 from kbtools.checks.base import load_base
 from kbtools.cli import main
+from kbtools.cli import radar as radar_command
 from kbtools.config import Config, find
+from kbtools.integrations import github
 from kbtools.matching import Index, Matcher, of_base
 from kbtools.matching.known import QuestionError, known_failures, parse_packages, sm_of
 from kbtools.site import windows
@@ -26,6 +30,8 @@ from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.notice import notice_page
 from kbtools.site.pages.releases import release_pages
 from kbtools.site.windows import packages
+from kbtools.toolchains import pip_settings, radar
+from kbtools.toolchains.pip_settings import PipSettings
 
 SIGNATURE = """signatures:
   - literal: "gradients are wrong here"
@@ -324,10 +330,7 @@ def test_release_page(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_end(config: Config) -> None:
     """A window without an end stands first; the notice's page says on which day none was known."""
-    file = config.notices / "KBN0001-wrong-gradients.md"
-    text = file.read_text("utf-8").replace(">=3.4,<3.6", ">=3.4")
-    kept = [line for line in text.split("\n") if "triton<3.6" not in line]
-    file.write_text("\n".join(kept), "utf-8")
+    open_window(config)
     add_article(config)
     model = model_of(config)
     assert [w.view.id for w in packages(model)[0].windows] == ["KBN0001", "KB0001"]
@@ -358,3 +361,65 @@ def test_article_and_notice_lead_to_each_other(config: Config) -> None:
     cells = cells_of(model.views[0], model.toolchains)
     _, page = article_page(Frame(model, "en", "KB0001/"), model.views[0], cells)
     assert "../KBN0001/" in page.decode()
+
+
+DAYS = {
+    Version("3.5.0"): datetime.date(2026, 1, 1),
+    Version("3.6.0"): datetime.date(2026, 3, 1),
+    Version("3.7.0"): None,
+}
+
+
+def open_window(config: Config) -> None:
+    """Takes the end of the notice's window away."""
+    file = config.notices / "KBN0001-wrong-gradients.md"
+    text = file.read_text("utf-8").replace(">=3.4,<3.6", ">=3.4")
+    kept = [line for line in text.split("\n") if "triton<3.6" not in line]
+    file.write_text("\n".join(kept), "utf-8")
+
+
+def test_radar(config: Config) -> None:
+    """A notice without an end is proposed once releases came after the day of its look-up."""
+    [closed] = load_base(config).notices
+    assert list(radar.proposals([closed], lambda _: DAYS, lambda _: "merged")) == []
+    open_window(config)
+    [notice] = load_base(config).notices
+    [proposal] = radar.proposals([notice], lambda _: DAYS, lambda _: "merged")
+    assert (proposal.notice, proposal.package) == ("KBN0001", "triton")
+    assert proposal.releases == ("3.6.0", "3.7.0")
+    assert list(radar.proposals([notice], lambda _: DAYS, lambda _: "open")) == []
+    assert list(radar.proposals([notice], lambda _: {}, lambda _: "merged")) == []
+
+
+def test_radar_command(config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command asks the index that pip uses, here a folder, and ends with 1 for a proposal."""
+    project = tmp_path / "index" / "triton"
+    project.mkdir(parents=True)
+    links = '<a href="triton-3.7.0-py3-none-any.whl">a</a><a href="triton-3.3.0.tar.gz">b</a>'
+    (project / "index.html").write_text(links, "utf-8")
+    settings = PipSettings(project.parent.as_uri())
+    monkeypatch.setattr(pip_settings, "read_pip_settings", lambda: settings)
+    result = invoke(config, "radar")
+    assert (result.exit_code, "no notice without an end" in result.output) == (0, True)
+    open_window(config)
+    result = invoke(config, "radar")
+    assert result.exit_code == 1
+    assert "triton has 3.7.0 since 2026-01-31; no end is known" in result.output
+    assert "read owner/repo#13" in result.output
+
+
+@pytest.mark.parametrize(
+    ("issue", "state"),
+    [
+        ({"state": "closed", "pull_request": {"merged_at": "2026-01-01T00:00:00Z"}}, "merged"),
+        ({"state": "closed", "pull_request": {"merged_at": None}}, "closed"),
+        ({"state": "open"}, "open"),
+    ],
+)
+def test_thread_state(monkeypatch: pytest.MonkeyPatch, issue: object, state: str) -> None:
+    """What became of a thread is read off GitHub's answer; a commit is no thread."""
+    content = json.dumps(issue).encode()
+    answer = github.Response(200, {}, content)
+    monkeypatch.setattr(github.GitHub, "request", lambda *_: answer)
+    assert radar_command.thread_state("owner/repo#12") == state
+    assert radar_command.thread_state("owner/repo@1a2b3c4") == "unknown"

@@ -144,6 +144,7 @@ def test_the_command_as_json(two_articles: Base) -> None:
         "language": "zh",
         "words": ["变慢"],
         "parts": ["symptom"],
+        "reported": "",
     }
     result = run_command(two_articles.root, "search", "--json", "nonesuch")
     assert (result.exit_code, json.loads(result.stdout)) == (3, [])

@@ -27,7 +27,7 @@ from kbtools.articles.model import (
     Translation,
 )
 from kbtools.articles.needs import joined, parse_needs
-from kbtools.articles.notices import Notice, NoticeMatter, NoticeTranslation, as_front_matter
+from kbtools.articles.notices import Notice, NoticeMatter, NoticeTranslation
 from kbtools.articles.parsing import ROLES, Fence, Page
 
 NO_NEEDS: Mapping[str, str] = types.MappingProxyType({})
@@ -202,8 +202,7 @@ def decode_notice(page: Page, compile_needs: Mapping[str, str] = NO_NEEDS) -> No
     """
     matter = msgspec.convert(page.matter, NoticeMatter)
     snippets = decode_snippets(page, matter.id, matter.affected, compile_needs=compile_needs)
-    article = Article(as_front_matter(matter), page.path, page.language, snippets, page.body)
-    return Notice(matter, article)
+    return Notice(matter, page.path, page.language, snippets, page.body)
 
 
 def decode_snippets(

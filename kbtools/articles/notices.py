@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from functools import cached_property
 from typing import Annotated, Literal
 
 import msgspec
@@ -19,6 +20,7 @@ from kbtools.articles.model import (
     Reference,
     Retired,
     Signature,
+    Snippet,
     Text,
     Upstream,
 )
@@ -124,22 +126,30 @@ class NoticeTranslation(msgspec.Struct, frozen=True, omit_defaults=True):
     follows: Annotated[str, Meta(pattern=EDITION)] | None = None
 
 
-class Notice(msgspec.Struct, frozen=True):
+class Notice(msgspec.Struct, frozen=True, dict=True):
     """A failure that is reported, and was not run here."""
 
     matter: NoticeMatter
-    article: Article
-    """The same as what is matched and, if it has snippets, run."""
+    path: str
+    """Relative to the knowledge base."""
+    language: str
+    snippets: tuple[Snippet, ...]
+    body: str
+    """The Markdown after the front matter."""
 
     @property
     def id(self) -> str:
         """As in `KBN0001`."""
         return self.matter.id
 
-    @property
-    def path(self) -> str:
-        """Relative to the knowledge base."""
-        return self.article.path
+    @cached_property
+    def article(self) -> Article:
+        """The same as what is matched and, if it has snippets, run.
+
+        It is no article that could be read: it may have no signature.
+        """
+        matter = as_front_matter(self.matter)
+        return Article(matter, self.path, self.language, self.snippets, self.body)
 
 
 def as_front_matter(matter: NoticeMatter) -> FrontMatter:

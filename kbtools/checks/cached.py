@@ -71,7 +71,10 @@ def load_cached(config: Config) -> Base:
                 article = msgspec.structs.replace(article, body="")
             notice = notices.get(page.path)
             kept_page = CachedPage(
-                str(page.matter["id"]), page.language, article, notice and _without_body(notice)
+                str(page.matter["id"]),
+                page.language,
+                article,
+                notice and msgspec.structs.replace(notice, body=""),
             )
             cache.put(name, kept_page, states[name], now=now)
     cache.keep_only(states)
@@ -89,10 +92,6 @@ def load_cached(config: Config) -> Base:
         states={prefix + name: state for name, state in states.items() if cache.get(name, state)},
         notices=tuple(sorted(all_notices, key=lambda notice: (notice.id, notice.path))),
     )
-
-
-def _without_body(notice: Notice) -> Notice:
-    return msgspec.structs.replace(notice, article=msgspec.structs.replace(notice.article, body=""))
 
 
 def readable_cached(config: Config) -> tuple[Base, tuple[Article, ...], tuple[Problem, ...]]:

@@ -37,6 +37,7 @@ SECTIONS = {
         "new": "kbtools.cli.articles.new",
         "check": "kbtools.cli.articles.check",
         "claims": "kbtools.cli.claims.claims",
+        "radar": "kbtools.cli.radar.radar",
         "referee": "kbtools.cli.referee.referee",
         "rules": "kbtools.cli.articles.rules",
         "schema": "kbtools.cli.articles.schema",

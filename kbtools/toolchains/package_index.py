@@ -7,6 +7,7 @@ may also be a folder (`file://`), in which each project has a folder with an `in
 from __future__ import annotations
 
 import base64
+import datetime
 import platform
 import ssl
 import urllib.error
@@ -47,6 +48,8 @@ class IndexFile(msgspec.Struct, frozen=True, rename="kebab"):
     filename: str
     requires_python: str | None = None
     yanked: bool | str = False
+    upload_time: datetime.datetime | None = None
+    """When it was published, where the index says so (PEP 700)."""
 
 
 class ProjectPage(msgspec.Struct, frozen=True):
@@ -77,6 +80,41 @@ def releases(package: str, settings: PipSettings) -> tuple[str, ...]:
         places = ", ".join(map(_public, (*settings.indexes, *settings.find_links))) or "no index"
         raise PackageIndexError(f"no release of {package} that can be installed here in {places}")
     return tuple(map(str, final))
+
+
+def release_days(package: str, settings: PipSettings) -> dict[Version, datetime.date | None]:
+    """The final releases of a package for any machine → the day on which each was published.
+
+    Args:
+        package: Name of the distribution.
+        settings: Say which indexes and folders are asked.
+
+    Returns:
+        Nothing, if no index has the package; None for a day that no index tells.
+
+    Raises:
+        PackageIndexError: an index cannot be reached or read.
+    """
+    name = canonicalize_name(package)
+    urls = [f"{index.rstrip('/')}/{name}/" for index in settings.indexes]
+    days: dict[Version, datetime.date | None] = {}
+    for file in (f for url in urls for f in files_of(url, settings)):
+        version = _version_of(file)
+        if version and not version.is_prerelease and not file.yanked:
+            day = file.upload_time.date() if file.upload_time else None
+            known = days.get(version)
+            days[version] = min(filter(None, (day, known)), default=None)
+    return days
+
+
+def _version_of(file: IndexFile) -> Version | None:
+    """The version that a file's name has; None if it is no wheel and no source archive."""
+    try:
+        if file.filename.endswith(".whl"):
+            return parse_wheel_filename(file.filename)[1]
+        return parse_sdist_filename(file.filename)[1]
+    except (InvalidWheelFilename, InvalidSdistFilename):
+        return None
 
 
 def files_of(url: str, settings: PipSettings) -> tuple[IndexFile, ...]:

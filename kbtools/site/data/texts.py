@@ -77,7 +77,6 @@ def overview(model: SiteModel) -> str:
     lines += ["", "## Data", ""]
     for path, about in (
         ("api/v1/index.json", "every article, its state and where its documents are"),
-        ("known/", "known failures by package and release, and where they end"),
         ("api/v1/notices.json", "every notice: reported, not run here"),
         ("api/v1/toolchains.json", "the toolchains that claims were run on"),
         ("api/v1/issues.json", "upstream threads, and the articles that speak of them"),
