@@ -163,8 +163,8 @@ def _entry(identifier: str, index: Index) -> IndexEntry:
 
 
 def _summary(entry: IndexEntry, index: Index) -> str:
-    known_as = f"Reported, not run here; looked up on {entry.looked_up}.\n\n"
-    note = known_as if entry.standing == "reported" else ""
+    sentence = f"Reported, not run here; looked up on {entry.looked_up}.\n\n"
+    note = sentence if entry.standing == "reported" else ""
     address = index.address(entry.id)
     return f"# {entry.id}: {entry.title}\n\n{note}{entry.summary}\n\n{address}\n"
 

@@ -79,8 +79,8 @@ def sm_of(gpu: str, index: Index) -> str:
     for name in names:
         if re.search(rf"\b{re.escape(name.casefold())}\b", words):
             return index.gpus[name]
-    known = f", or one of: {', '.join(sorted(index.gpus))}" if index.gpus else ""
-    raise QuestionError(f"unknown GPU `{gpu}`; write its compute capability, as in 9.0{known}")
+    choices = f", or one of: {', '.join(sorted(index.gpus))}" if index.gpus else ""
+    raise QuestionError(f"unknown GPU `{gpu}`; write its compute capability, as in 9.0{choices}")
 
 
 def known_failures(index: Index, packages: Mapping[str, str], gpu: str = "") -> Known:
@@ -113,8 +113,10 @@ def known_failures(index: Index, packages: Mapping[str, str], gpu: str = "") -> 
     order = {"executed": 0, "measured": 0, "reported": 1}
     failures.sort(key=lambda f: (f.answer, f.id not in silent, order[f.standing], f.id))
     families = {member: name for name, members in index.families.items() for member in members}
-    known_names = mentioned | {families[name] for name in mentioned if name in families}
-    return Known(question, sm, tuple(failures), tuple(n for n in question if n not in known_names))
+    mentioned_names = mentioned | {families[name] for name in mentioned if name in families}
+    return Known(
+        question, sm, tuple(failures), tuple(n for n in question if n not in mentioned_names)
+    )
 
 
 def _failure(

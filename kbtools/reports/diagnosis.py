@@ -82,8 +82,8 @@ def _match(match: Match, address: str) -> Iterator[str]:
 def brief(match: Match, address: str) -> str:
     """Two lines, as under a program's own traceback; a third says why the match is not sure."""
     doubt = f"\n  not sure: {match.hints[0]}" if match.hints and not match.confident else ""
-    known = f" (reported, not run here; {match.looked_up})" if match.standing == "reported" else ""
-    return f"{match.id}: {match.summary}{known}{doubt}\n  {address}"
+    notice = f" (reported, not run here; {match.looked_up})" if match.standing == "reported" else ""
+    return f"{match.id}: {match.summary}{notice}{doubt}\n  {address}"
 
 
 def brief_first(answer: Diagnosis, text: str) -> str:

@@ -102,8 +102,8 @@ def release_days(package: str, settings: PipSettings) -> dict[Version, datetime.
         version = _version_of(file)
         if version and not version.is_prerelease and not file.yanked:
             day = file.upload_time.date() if file.upload_time else None
-            known = days.get(version)
-            days[version] = min(filter(None, (day, known)), default=None)
+            earlier = days.get(version)
+            days[version] = min(filter(None, (day, earlier)), default=None)
     return days
 
 

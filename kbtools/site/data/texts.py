@@ -100,8 +100,8 @@ def _reported(model: SiteModel) -> Iterator[str]:
                 for text in (matter.title, matter.summary)
             )
             where_ = absolute(model, f"{notice.id}.md")
-            known = f"{notice.view.state.word}; {window(notice.notice)}; {matter.looked_up}"
-            yield f"- [{notice.id}: {title}]({where_}): {summary} ({known})"
+            standing = f"{notice.view.state.word}; {window(notice.notice)}; {matter.looked_up}"
+            yield f"- [{notice.id}: {title}]({where_}): {summary} ({standing})"
 
 
 def by_package(model: SiteModel) -> list[tuple[str, list[NoticeView]]]:
