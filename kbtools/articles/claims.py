@@ -77,6 +77,8 @@ CONDITION = re.compile(
     r"|(?:如果|若|假如|当)[^，。；：]*"
 )
 """A condition: `only` in it is about the reader's case."""
+QUOTED = re.compile(r"\"[^\"]{1,80}\"|“[^”]{1,80}”")
+"""The words of a message: what is absolute in them, the article does not state."""
 ADVICE = re.compile(
     r"^(?:[-*\s]*)(?:Never|Always|Do not|Don't)\b|^(?:永远|始终|总是)?(?:不要|别|请)"
 )
@@ -135,7 +137,7 @@ def kinds_of(sentence: Sentence) -> tuple[str, ...]:
     words = sentence.words
     if words.rstrip("*_ ").endswith(("?", "？")):
         return ()
-    unconditional = CONDITION.sub(" ", words)
+    unconditional = CONDITION.sub(" ", QUOTED.sub(" ", words))
     kinds = []
     for kind, pattern in _CLAIMS.items():
         text = unconditional if kind == "absolute" else words
