@@ -24,13 +24,14 @@ QUOTES = tuple(
 """The matched text between two quotation marks of a kind, on one line of one text."""
 REPORTED = (
     r"(?:[Ee]rrors?|[Ee]xceptions?|[Ww]arnings?|[Ff]ail(?:s|ed|ure|ures|ing)?|[Mm]essages?"
-    r"|[Oo]utput|[Tt]raceback|[Ll]og|[Cc]rash(?:es|ed)?|[Ii]ssue|[Pp]roblem|[Bb]ug|[Ss]ymptom"
+    r"|[Oo]utput|[Tt]raceback|[Ll]og|[Cc]rash(?:es|ed|ing)?|[Ii]ssue|[Pp]roblem|[Bb]ug|[Ss]ymptom"
     r"|[Dd]ies|[Aa]borts?|[Rr]easons?|[Cc]auses?|following|this|below|[Gg]ot|[Gg]ets?|[Gg]etting"
-    r"|[Gg]ives?|gave|giving|see|[Ss]eeing|saw|hit|hitting|met|[Ss]hows?|[Ss]ays?|said|prints?"
-    r"|printed|reports?|reported|[Tt]hrows?|threw|throwing|raised|receive[sd]?|receiving"
-    r"|encounter(?:s|ed|ing)?|obtain(?:ed)?|with|by|occurs?|appears?|is|was|because|due to)"
+    r"|[Gg]ives?|gave|giving|see|[Ss]eeing|saw|hit|hitting|met|[Ss]how(?:s|ed|n|ing)?|[Ss]ays?|said"
+    r"|saying|states?|stating|reads?|prints?|printed|reports?|reported|[Tt]hrows?|threw|throwing"
+    r"|raised|receive[sd]?|receiving|encounter(?:s|ed|ing)?|obtain(?:ed)?|with|by|occurs?|appears?"
+    r"|is|was|because|due to)"
     r"(?: (?:an?|the|this|following|me|us|error|errors|exception|warning|message|now|then|as|like))"
-    r"{0,3}(?:[*_]{1,2}| ?:| ?=| ?->| ?=>| [-\u2013\u2014])?[ *_]*$"
+    r"{0,3}(?:[*_]{1,2}| ?[:,]| ?=| ?->| ?=>| [-\u2013\u2014])?[ *_]*$"
 )
 """Words before a quotation by which people report a failure in an issue tracker."""
 SPAN = rf"(?<![\w`])`{_inside.format('`')}\0{_inside.format('`')}`(?![\w`])"
@@ -39,6 +40,11 @@ PASTED = rf"^[\s*_>.\d)-]*$|{REPORTED}"
 """What stands before a code span that is a pasted failure, not a mention of one: how people report
 in an issue tracker."""
 
+FOLLOWS = (
+    r"^[,*_]{0,3} (?:errors? |exceptions? |messages? )?(?:occur|appear|happen|comes? up|pops? up"
+    r"|keeps?\b|(?:is|was|gets?|got) (?:raised|thrown|shown|reported|printed|returned)\b)"
+)
+"""Words behind a quotation by which people report a failure."""
 INTRODUCES = (
     # the key of a log record
     r"(?:[\"'](?:msg|message|short_message|error|err|exception|exc|exc_info|exc_text|traceback|stack"
@@ -153,7 +159,7 @@ _dealt_with = re.compile(DEALT_WITH, re.ASCII)
 _piped = re.compile(PIPED, re.ASCII | re.MULTILINE)
 _span, _pasted = re.compile(SPAN, re.ASCII), re.compile(PASTED, re.ASCII)
 _quotes = tuple(re.compile(pattern, re.ASCII) for pattern in QUOTES)
-_introduces = re.compile(INTRODUCES, re.ASCII)
+_introduces, _follows = re.compile(INTRODUCES, re.ASCII), re.compile(FOLLOWS, re.ASCII)
 _mentions = tuple(re.compile(pattern, re.ASCII) for pattern in MENTIONS)
 _quiet, _quiet_record, _loud = (
     re.compile(pattern, re.ASCII) for pattern in (QUIET, QUIET_RECORD, LOUD)
@@ -170,12 +176,12 @@ def is_mention(line: str) -> bool:
 
 
 def _is_quoted(line: str, quote: re.Pattern[str], introduction: re.Pattern[str]) -> bool:
-    """Whether the matched text is quoted, and nothing before the quotation introduces a failure."""
+    """Whether the matched text is quoted, and nothing around the quotation reports a failure."""
     match = quote.search(line)
     if match is None:
         return False
     before = line[max(match.start() - INTRODUCTION, 0) : match.start()]
-    return introduction.search(before) is None
+    return not (introduction.search(before) or _follows.search(line[match.end() :]))
 
 
 def is_dealt_with(index: int, line: Callable[[int, int], str]) -> bool:

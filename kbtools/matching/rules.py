@@ -78,6 +78,7 @@ class Rules(msgspec.Struct, frozen=True):
     mark: str = mention_rules.MARK
     quotes: tuple[str, ...] = mention_rules.QUOTES
     introduces: str = mention_rules.INTRODUCES
+    follows: str = mention_rules.FOLLOWS
     span: str = mention_rules.SPAN
     pasted: str = mention_rules.PASTED
     introduction: int = mention_rules.INTRODUCTION

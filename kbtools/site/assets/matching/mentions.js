@@ -9,6 +9,7 @@ export class Mentions {
     this.rules = rules;
     this.quotes = rules.quotes.map((pattern) => expression(pattern));
     this.introduces = expression(rules.introduces);
+    this.follows = expression(rules.follows);
     this.span = expression(rules.span);
     this.pasted = expression(rules.pasted);
     this.mentions = rules.mentions.map((pattern) => expression(pattern));
@@ -26,12 +27,13 @@ export class Mentions {
       this.isQuoted(line, this.span, this.pasted);
   }
 
-  /** Whether the text is quoted, and nothing before the quotation mark introduces a failure. */
+  /** Whether the text is quoted, and nothing around the quotation reports a failure. */
   isQuoted(line, pattern, introduction) {
     const quote = pattern.exec(line);
     if (!quote) return false;
     const start = Math.max(quote.index - this.rules.introduction, 0);
-    return !introduction.test(line.slice(start, quote.index));
+    return !introduction.test(line.slice(start, quote.index)) &&
+      !this.follows.test(line.slice(quote.index + quote[0].length));
   }
 
   /**
