@@ -17,8 +17,8 @@ from kbtools.matching.cleaning import Log
 from kbtools.matching.first_rules import FirstRules, Kind, Weight
 from kbtools.matching.hits import Examination, is_code
 
-MARKDOWN = ("`", "*")
-"""Signs around a line that was pasted as code, or emphasised."""
+CODE = "`"
+"""A sign around a line that was pasted as code."""
 ENDS = frozenset({Weight.AFTERMATH, Weight.DEATH})
 """How processes end: their forms decide before the texts of products."""
 FAILURES = frozenset(Weight) - ENDS
@@ -185,9 +185,9 @@ class LogReader:
         self._examination = Examination(log)
 
     def line(self, index: int) -> str:
-        """The beginning of a line, without the marks that Markdown puts around it."""
+        """The beginning of a line, without the marks that Markdown puts around code."""
         line = self.log.line(index, self.rules.most_characters).strip()
-        return line.strip("".join(MARKDOWN)) if line[:1] in MARKDOWN else line
+        return line.strip(CODE) if line.startswith(CODE) else line
 
     def process(self, index: int) -> str:
         """The process that the prefix of a line names."""

@@ -30,6 +30,8 @@ class Stream:
         """The last line that was logged as an error."""
         self.header = -1
         """The line on which its last traceback begins."""
+        self.cut: int | None = None
+        """That line, as long as the exception below it was not met."""
         self.end = -1
         """The line on which that traceback ends."""
         self.link: bool | None = None
@@ -53,6 +55,7 @@ def linked(log: LogReader) -> list[Record]:
         if log.patterns.header.search(line):
             stream.header = index
             record = _closing(log, index, process)
+            stream.cut = index if record is not None and record.line == index else None
             stream.end = end = record.line if record else index
             last = None if stream.logged is None else records.get(stream.logged)
             if last is not None and index - last.line <= log.rules.lines_between:
@@ -62,6 +65,9 @@ def linked(log: LogReader) -> list[Record]:
         if record is None or record.line in records:
             continue
         record = _unquoted(log, record)
+        if stream.cut is not None and record.line > stream.cut and record.kind in RAISED:
+            del records[stream.cut]  # in a form that `_closing` does not know
+            stream.cut = None
         earlier = None if stream.last is None else records[stream.last]
         if earlier is not None and _is_rest(log, earlier, record, stream):
             continue
@@ -70,7 +76,7 @@ def linked(log: LogReader) -> list[Record]:
             records[earlier.line] = earlier
         if record.weight is Weight.LOGGED:
             stream.logged = record.line
-        if record.kind in RAISED:
+        if record.kind in RAISED and record.line != stream.cut:
             stream.last = record.line
         records[record.line] = record
     return sorted(records.values(), key=lambda record: record.line)
@@ -143,6 +149,8 @@ def _closing(log: LogReader, header: int, process: str) -> Record | None:
     if log.patterns.goes_on.search(above):
         return None
     record = log.record(index, process, closes=True)
+    if record is None and not log.patterns.closing.search(line):
+        return _cut(log, header, process)
     if record is not None and log.patterns.destructor.search(above):
         return replace(record, weight=Weight.AFTERMATH, kind="aftermath")
     return record

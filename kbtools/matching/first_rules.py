@@ -227,7 +227,7 @@ PROSE = (
     r"[ ,'’].{0,400}[a-z] [a-z].{0,400}[a-z] [a-z]"
 )
 """A sentence, not a line of a log."""
-GUESS = r"\b(?:potential|possible|likely) (?:root )?(?:causes?|reasons?)\b"
+GUESS = r"\b(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\b"
 """A line that lists what may have happened."""
 LEVEL = (
     r"(?:^|[\s\[(|:<])(?:ERROR|CRITICAL|FATAL|Error|SEVERE)(?=$|[\s\])|:>])"
@@ -245,8 +245,8 @@ WARNING = r"^(?:\S{1,300}:\d{1,6}: )?(?:\w{0,60}Warning\b|[Ww]arnings?\b|WARNING
 PYTEST = r"(?:^|\s)E {2,}$"
 """The prefix of the message of an exception, as pytest prints it."""
 
-STACK = r"^(?:frame )?\\?#\d{1,4}:? |@ {1,9}0x[0-9a-f]{6}"
-"""A frame of a C++ stack."""
+STACK = r"^(?:frame )?\\?#\d{1,4}:? |@ {1,9}0x[0-9a-f]{6}|^[~^ ]{3,}$"
+"""A frame of a C++ stack, and the marks below a line of source."""
 GOES_ON = r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
 """What a program prints above a traceback, or below an exception, that it has dealt with."""
 LINES_BELOW = 6

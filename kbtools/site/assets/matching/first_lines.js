@@ -12,7 +12,6 @@ export const Weight = Object.freeze({
 });
 
 /** How processes end: their forms decide before the texts of products. */
-const MARKDOWN = ["`", "*"];
 const ENDS = [Weight.AFTERMATH, Weight.DEATH];
 const COMPILED = [
   "exception", "prose", "guess", "closing", "loud", "level", "statement", "warns", "informs", "warning", "pytest",
@@ -126,10 +125,10 @@ export class LogReader {
     this.examination = new Examination(log, lines.hitPatterns);
   }
 
-  /** The beginning of a line, without the marks that Markdown puts around it. */
+  /** The beginning of a line, without the marks that Markdown puts around code. */
   line(index) {
     const line = strip(this.log.line(index, this.rules.most_characters));
-    return MARKDOWN.includes(line[0]) ? line.replace(/^[`*]+|[`*]+$/g, "") : line;
+    return line.startsWith("`") ? line.replace(/^`+|`+$/g, "") : line;
   }
 
   /** The process that the prefix of a line names. */

@@ -16,7 +16,7 @@ export function linked(reader) {
   for (const index of reader.lines.alarms(reader.log)) {
     const process = reader.process(index);
     if (!streams.has(process))
-      streams.set(process, { last: null, logged: null, header: -1, end: -1, link: null });
+      streams.set(process, { last: null, logged: null, header: -1, cut: null, end: -1, link: null });
     const stream = streams.get(process);
     if (index < (process ? stream.end : end)) continue;
     const line = reader.line(index);
@@ -29,6 +29,7 @@ export function linked(reader) {
     if (patterns.header.test(line)) {
       stream.header = index;
       record = closing(reader, index, process);
+      stream.cut = record && record.line === index ? index : null;
       stream.end = end = record ? record.line : index;
       const logged = stream.logged === null ? null : records.get(stream.logged);
       if (logged && index - logged.line <= reader.rules.lines_between)
@@ -36,6 +37,10 @@ export function linked(reader) {
     } else if (!records.has(index)) record = reader.record(index);
     if (!record || records.has(record.line)) continue;
     record = unquoted(reader, record);
+    if (stream.cut !== null && record.line > stream.cut && RAISED.includes(record.kind)) {
+      records.delete(stream.cut);
+      stream.cut = null;
+    }
     if (stream.last !== null) {
       const last = records.get(stream.last);
       if (record.kind === "error" && isInMessage(reader, last, record, stream)) continue;
@@ -44,7 +49,7 @@ export function linked(reader) {
       record = later;
     }
     if (record.weight === Weight.LOGGED) stream.logged = record.line;
-    if (RAISED.includes(record.kind)) stream.last = record.line;
+    if (RAISED.includes(record.kind) && record.line !== stream.cut) stream.last = record.line;
     records.set(record.line, record);
   }
   return [...records.values()].sort((left, right) => left.line - right.line);
@@ -99,6 +104,7 @@ function closing(reader, header, processOfHeader) {
   if (index >= end) return cut(reader, header, process);
   if (patterns.goes_on.test(above)) return null;
   const record = reader.record(index, process, true);
+  if (!record && !patterns.closing.test(reader.line(index))) return cut(reader, header, process);
   if (record && patterns.destructor.test(above))
     return { ...record, weight: Weight.AFTERMATH, kind: "aftermath" };
   return record;
