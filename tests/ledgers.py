@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 from click.testing import CliRunner, Result
@@ -10,7 +11,11 @@ from examples import lay_out
 from kbtools.checks.base import load_base
 from kbtools.cli import main
 from kbtools.config import Config, find
+from kbtools.evidence import store
+from kbtools.evidence.rows import SCHEMA, Row
+from kbtools.outcome import Outcome
 from kbtools.site.model import SiteModel, build_model
+from kbtools.toolchains.model import Toolchain
 
 SIGNATURE = """signatures:
   - literal: "gradients are wrong here"
@@ -83,3 +88,18 @@ def open_window(config: Config) -> None:
     text = file.read_text("utf-8").replace(">=3.4,<3.6", ">=3.4")
     kept = [line for line in text.split("\n") if "triton<3.6" not in line]
     file.write_text("\n".join(kept), "utf-8")
+
+
+def record(config: Config, version: str) -> None:
+    """Records that the notice's repro passed with a version of triton."""
+    [notice] = load_base(config).notices
+    row = Row(
+        schema=SCHEMA,
+        snippet="r1",
+        code=notice.snippets[0].digest,
+        toolchain=Toolchain(python="3.11.7", packages={"triton": version}),
+        outcome=Outcome("passed", exit=0),
+        when=datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC),
+        kbtools="0",
+    )
+    store.record(config.evidence, notice.id, row, config)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from examples import record_failure
-from ledgers import LOG, REPRO, add_article, invoke, ledger, model_of
+from ledgers import LOG, REPRO, add_article, invoke, ledger, model_of, record
 
 from kbtools.articles.notice_text import notice_markdown
 from kbtools.checks.base import load_base
@@ -17,6 +17,8 @@ from kbtools.matching import Index, Matcher, of_base
 from kbtools.matching.known import QuestionError, known_failures, parse_packages, sm_of
 from kbtools.site.data import badges, texts
 from kbtools.site.data.api import index as api_index
+from kbtools.site.pages.frame import Frame
+from kbtools.site.pages.notice import notice_page
 
 
 @pytest.fixture
@@ -113,7 +115,7 @@ def test_no_article(config: Config) -> None:
 
 
 def test_measured(config: Config) -> None:
-    """Rows of its own snippet make a notice measured; nobody can write that."""
+    """Rows of its own snippet make a notice seen, then measured; nobody can write that."""
     file = config.notices / "KBN0001-wrong-gradients.md"
     file.write_text(file.read_text("utf-8") + REPRO, "utf-8")
     assert model_of(config).notices[0].view.state.word == "reported"
@@ -121,8 +123,15 @@ def test_measured(config: Config) -> None:
     # it ran with 2.3.0, which is outside the window
     assert model_of(config).notices[0].view.state.word == "contradicted"
     file.write_text(file.read_text("utf-8").replace(">=3.4", ">=2.2"), "utf-8")
+    assert model_of(config).notices[0].view.state.word == "seen"
+    assert of_base(config).notices[0].entry.standing == "seen"
+    for version in ("2.1.0", "3.6.0"):
+        record(config, version)
     assert model_of(config).notices[0].view.state.word == "measured"
     assert of_base(config).notices[0].entry.standing == "measured"
+    _, page = notice_page(Frame(model_of(config), "en", "KBN0001/"), model_of(config).notices[0])
+    assert "measured: 2.3.0 | 3.6.0" in page.decode()
+    assert "not run here" not in page.decode()
 
 
 def test_known(config: Config) -> None:

@@ -20,6 +20,8 @@ def standing(notice: Notice, word: str = "reported") -> str:
     day = notice.matter.looked_up
     if word == "measured":
         return f"Reported, and measured here; looked up on {day}"
+    if word == "seen":
+        return f"Reported, and seen to fail here, not every bound measured; looked up on {day}"
     return f"Reported, not run here; looked up on {day}"
 
 

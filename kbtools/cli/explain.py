@@ -29,6 +29,7 @@ def explain(ctx: click.Context, article: str, fix: bool) -> None:
     from kbtools.articles.remedy import remedy
     from kbtools.checks.base import load_base
     from kbtools.evidence.markdown import article_markdown
+    from kbtools.evidence.notices import standing_of
     from kbtools.evidence.state import observations
 
     base = load_base(config_to_read(ctx))
@@ -37,7 +38,7 @@ def explain(ctx: click.Context, article: str, fix: bool) -> None:
     identifier = next(page.matter.get("id") for page in base.pages if page.path == path)
     notice = next((n for n in base.notices if n.id == identifier), None)
     if notice and not fix:
-        show(notice_markdown(notice, base.config))
+        show(notice_markdown(notice, base.config, standing_of(notice, base.config)))
         return
     original = notice.article if notice else None
     original = original or next((a for a in base.articles if a.id == identifier), None)

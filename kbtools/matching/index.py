@@ -18,7 +18,7 @@ from kbtools.articles.notice_text import hardware_words
 from kbtools.articles.notices import Notice
 from kbtools.cache import file_state
 from kbtools.config import Config, KbtoolsError, Texts
-from kbtools.evidence.state import state_of
+from kbtools.evidence.notices import standing_of
 from kbtools.files import cache_folder, write_whole
 from kbtools.matching import downloads
 from kbtools.matching.cleaning import NOISE, PREFIXES
@@ -29,8 +29,8 @@ from kbtools.matching.versions import OF_MACHINE, VersionPatterns, version_patte
 from kbtools.packaged import settings_of
 from kbtools.toolchains.model import MACHINE
 
-Standing = Literal["executed", "reported", "measured"]
-"""What stands behind an entry: runs of an article, reports alone, or reports and runs."""
+Standing = Literal["executed", "reported", "seen", "measured"]
+"""What stands behind an entry: runs of an article, or of a notice what `evidence.notices` says."""
 PUBLISHED_AT = "api/v1/signatures.json"
 """Where the index stands below the address of a site."""
 
@@ -129,20 +129,17 @@ def entry_of(matter: FrontMatter) -> IndexEntry:
 
 
 def notice_of(notice: Notice, settings: Config) -> IndexNotice:
-    """What a matcher needs of a notice; it is measured if runs showed its failure.
+    """What a matcher needs of a notice.
 
     Raises:
         EvidenceError: its evidence cannot be read.
     """
     matter = notice.matter
-    is_measured = bool(
-        notice.article.snippets and state_of(notice.article, settings).word == "reproduced"
-    )
     hardware = matter.hardware
     return IndexNotice(
         entry=msgspec.structs.replace(
             entry_of(notice.article.matter),
-            standing="measured" if is_measured else "reported",
+            standing=standing_of(notice, settings),
             looked_up=str(matter.looked_up),
             sm=(hardware.sm or "") if hardware else "",
         ),

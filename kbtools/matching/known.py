@@ -38,7 +38,7 @@ class KnownFailure(msgspec.Struct, frozen=True):
     what_helps: str
     severity: str
     standing: Standing
-    """`executed`: an article's runs; `reported`: nobody here ran it; `measured`: both."""
+    """`executed`: an article's runs; of a notice what `evidence.notices` says."""
     looked_up: str
     """Of a notice, the day on which its threads were read."""
     window: str
@@ -110,7 +110,7 @@ def known_failures(index: Index, packages: Mapping[str, str], gpu: str = "") -> 
         if not entry.retired and (failure := _failure(entry, notice, versions, toolchain)):
             failures.append(failure)
     silent = {entry.id for entry, _ in (*entries, *notices) if not entry.signatures}
-    order = {"executed": 0, "measured": 0, "reported": 1}
+    order = {"executed": 0, "measured": 0, "seen": 0, "reported": 1}
     failures.sort(key=lambda f: (f.answer, f.id not in silent, order[f.standing], f.id))
     families = {member: name for name, members in index.families.items() for member in members}
     mentioned_names = mentioned | {families[name] for name in mentioned if name in families}

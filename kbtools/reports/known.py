@@ -38,6 +38,8 @@ def standing(failure: KnownFailure) -> str:
         return "executed here: an article with runs"
     if failure.standing == "measured":
         return f"reported (looked up on {failure.looked_up}), and measured here"
+    if failure.standing == "seen":
+        return f"reported (looked up on {failure.looked_up}), and seen to fail here"
     return f"reported, not run here; looked up on {failure.looked_up}"
 
 

@@ -18,6 +18,7 @@ from kbtools.checks.model import Base
 from kbtools.config import Config
 from kbtools.evidence.board import Board, Cell, cell_of, sort_toolchains
 from kbtools.evidence.bounds import Bound
+from kbtools.evidence.notices import bounds_of_notice, standing_from
 from kbtools.evidence.rows import Row
 from kbtools.evidence.state import (
     ArticleState,
@@ -113,8 +114,8 @@ class ArticleView(msgspec.Struct, frozen=True, dict=True):
         return max((observation.row.when for observation in self.observations), default=None)
 
 
-REPORTED, MEASURED = "reported", "measured"
-"""What a notice is called in place of a state: nobody here ran it, or rows show its failure."""
+REPORTED = "reported"
+"""What a notice is called, in place of a state, that nobody here has run."""
 
 
 class NoticeView(msgspec.Struct, frozen=True):
@@ -122,7 +123,7 @@ class NoticeView(msgspec.Struct, frozen=True):
 
     notice: Notice
     view: ArticleView
-    """Its words, and its runs if it has snippets; `state.word` is `reported` without them."""
+    """Its words, and its runs if it has snippets; `state.word` says what it is worth."""
 
     @property
     def id(self) -> str:
@@ -244,17 +245,27 @@ def build_model(base: Base) -> SiteModel:
         )
 
     views = [view_of(article) for article in base.articles]
-    notices = [NoticeView(notice, of_notice(view_of(notice.article))) for notice in base.notices]
+    notices = [
+        NoticeView(
+            notice, of_notice(view_of(notice.article), bounds_of_notice(notice, base.config))
+        )
+        for notice in base.notices
+    ]
     return SiteModel(base.config, tuple(views), board_of(views, base.config), tuple(notices))
 
 
-def of_notice(view: ArticleView) -> ArticleView:
-    """The view of a notice: without a run that showed its failure its state is `reported`."""
-    word = {"reproduced": MEASURED}.get(view.state.word, REPORTED)
-    if view.state.word in ("retired", "contradicted"):
-        word = view.state.word
+def of_notice(view: ArticleView, bounds: tuple[Bound, ...]) -> ArticleView:
+    """The view of a notice: its word is its standing, unless it is retired or contradicted.
+
+    Args:
+        view: As that of an article.
+        bounds: Of its window, with the runs that stand behind them.
+    """
+    word = view.state.word
+    if word not in ("retired", "contradicted"):
+        word = standing_from(view.state, bounds)
     state = msgspec.structs.replace(view.state, word=word)
-    return msgspec.structs.replace(view, state=state, changes=())
+    return msgspec.structs.replace(view, state=state, changes=(), bounds=bounds)
 
 
 def text_of(page: Page) -> Text:

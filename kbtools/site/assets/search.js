@@ -1,12 +1,13 @@
 // Search: Pagefind's index of every language, and the signatures of the articles, which know an error
 // line when they see one. Both are loaded when a search begins.
 
-import { FIRST, LANGUAGE, LANGUAGES, ROOT, fill, inLanguage, make } from "./dom.js";
+import { FIRST, LANGUAGE, LANGUAGES, ROOT, fill, inLanguage, make, words as site } from "./dom.js";
 import { recognise } from "./matching/recognise.js";
 
 const LONGEST = 12; // results in a list
 const CHARACTERS = 24; // of a Chinese query, searched one by one
 const WORDS = 8; // of a query that the index is asked for: each may be in a file of its own
+const REPORTED = "kb-known kb-known--reported";
 const HAN = /\p{Script=Han}/u;
 let loading = null;
 let merging = null;
@@ -117,7 +118,7 @@ async function pages(pagefind, query) {
   return all.filter((page) => about(query, page));
 }
 
-/** Results for a query, best first: `{path, title, excerpt, marked, recognised}`. */
+/** Results for a query, best first: `{path, title, excerpt, marked, recognised, standing}`; `standing` of notices only. */
 export async function find(query) {
   const pagefind = await engine();
   if (/[^\x00-\x7f]/.test(query)) await mergeOthers(pagefind);
@@ -130,13 +131,14 @@ export async function find(query) {
     const rank = fit(query, page);
     const before = results.get(path);
     const inPageLanguage = new URL(page.url, ROOT).pathname === root + path;
-    const result = { path, title: page.meta.title, excerpt: page.excerpt, marked: true };
+    const result = { path, title: page.meta.title, excerpt: page.excerpt, marked: true, standing: page.meta.standing };
     if (!before) results.set(path, { ...result, rank });
     else results.set(path, { ...(inPageLanguage ? result : before), rank: Math.max(rank, before.rank) });
   }
   recognised.forEach((article, i) => {
     const path = `${article.id}/`;
-    const plain = { path, title: article.title, excerpt: article.summary };
+    const standing = article.standing === "reported" ? fill(site.search.reported, { day: article.looked_up }) : undefined;
+    const plain = { path, title: article.title, excerpt: article.summary, standing };
     results.set(path, { ...plain, ...results.get(path), rank: 20 - i, recognised: true });
   });
   const named = results.get(`${query.trim().toUpperCase()}/`);
@@ -202,6 +204,7 @@ export function mount(input, place, words, { keepInAddress = false } = {}) {
 function item(result, words) {
   return make("li", {},
     make("a", { href: inLanguage(result.path) }, /^[A-Z-]+\d+\/$/.test(result.path) ? `${result.path.slice(0, -1)} ` : "", result.title),
-    result.recognised ? make("span", { class: "kb-known" }, words.recognised) : null,
+    result.recognised ? make("span", { class: result.standing ? REPORTED : "kb-known" }, words.recognised) : null,
+    result.standing ? make("span", { class: REPORTED }, result.standing) : null,
     make("p", {}, ...(result.marked ? excerpt(result.excerpt) : [result.excerpt])));
 }

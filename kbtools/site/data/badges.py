@@ -19,6 +19,7 @@ RIGHT = {
     "not run": "#5b6470",
     "retired": "#5b6470",
     "reported": "#5b6470",
+    "seen": "#5b6470",
     "measured": "#1a6b34",
 }
 """State → colour; white on each has a contrast of 5 or more."""

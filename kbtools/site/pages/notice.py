@@ -8,8 +8,10 @@ import msgspec
 
 from kbtools.articles import links
 from kbtools.articles.notices import Notice, receipt_url, receipts_of
+from kbtools.articles.reported import ReportedBound
 from kbtools.articles.translations import is_outdated
-from kbtools.site.model import MEASURED, ArticleView, NoticeView
+from kbtools.evidence.bounds import key_of, name_of
+from kbtools.site.model import REPORTED, ArticleView, NoticeView
 from kbtools.site.pages import article, prose
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import LONG, cut
@@ -23,7 +25,7 @@ class Cited(msgspec.Struct, frozen=True):
     receipts: tuple[tuple[str, str], ...]
     """What each is called, and its address."""
     why: str = ""
-    is_code: bool = False
+    """More words: the reason, or what runs say."""
 
 
 def notice_page(frame: Frame, notice: NoticeView, head: str = "") -> tuple[str, bytes]:
@@ -44,7 +46,7 @@ def notice_page(frame: Frame, notice: NoticeView, head: str = "") -> tuple[str, 
     if view.article.snippets:
         parts.append(article.section(frame, "evidence", article.evidence(frame, view)))
     day = str(notice.notice.matter.looked_up)
-    reported = "" if view.state.word == MEASURED else day
+    reported = day if view.state.word == REPORTED else ""
     parts += [
         article.texts(frame, view),
         article.section(frame, "upstream", threads(frame, notice.notice)),
@@ -73,13 +75,23 @@ def fold(frame: Frame, notice: NoticeView) -> str:
         remedies=remedies,
         no_help=no_help,
         hardware=hardware,
-        bounds=[Cited(b.bound, named(b.receipt), is_code=True) for b in matter.bounds],
+        bounds=[Cited(b.bound, named(b.receipt), runs(frame, view, b)) for b in matter.bounds],
         is_open=not any(has_end(alternative) for alternative in matter.affected),
         is_endless=not any(has_beginning(alternative) for alternative in matter.affected),
         claim=article.claim(frame, view),
         you=you(frame, view),
         grown=frame.model.by_id.get(matter.article or ""),
         confusable=[frame.model.linked[i] for i in matter.confusable if i in frame.model.linked],
+    )
+
+
+def runs(frame: Frame, view: ArticleView, entry: ReportedBound) -> str:
+    """What runs say of a bound, as in `measured: 2.7.0 | 2.7.1`; empty if none stand behind it."""
+    return frame.words("site.comma").join(
+        frame.words("bounds.step", below=step.below, above=step.above)
+        for bound in view.bounds
+        if not bound.snippet and (name_of(bound), bound.clause) == key_of(entry)
+        for step in bound.steps
     )
 
 
