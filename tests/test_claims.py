@@ -100,6 +100,9 @@ def test_lines_of_sentences_and_receipts() -> None:
         ("As in [c/d@v1 src/__init__.py:3-9].", [["c/d@v1 src/__init__.py:3-9"]]),
         ("It fails:\n\n```python repro id=r7\nx\n```\n", [["r7"]]),
         ("It fails:\n\n```text\nx\n```\n", [[]]),
+        ("Seen [r1]:\n\n| a |\n| --- |\n| x |\n| y [r2] |\n", [["r1"], ["r1"], ["r2", "r1"]]),
+        ("Seen [r1]:\n\n- x\n\n| a |\n| --- |\n| y |\n", [["r1"], [], []]),
+        ("Seen [r1].\n\n| a |\n| --- |\n| x |\n", [["r1"], []]),
         ("It fails.\n\n```python repro id=r7\nx\n```\n", [[]]),
     ],
 )

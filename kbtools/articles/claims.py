@@ -51,7 +51,7 @@ PATTERNS: dict[str, tuple[str, ...]] = {
     "default": (r"\bdefaults?\b(?! stream)", r"默认"),
     "wording": (
         rf"\b(?:is|was|were|are|been) (?:called|named|spelled|renamed|worded) (?:to )?[{CODE}“\"]",
-        r"\bcalls? (?:it|them|this)\b|\bcalled it\b|\breworded\b",
+        rf"\bcall(?:s|ed)? (?:it|them|this) (?:an? )?[{CODE}“\"]|\breworded\b",
         r"(?<!as the )(?<!as its )\b"
         r"(?:message|text|warning|error|hint|traceback|log)s?\b[^.;:]{0,24}"
         r"\b(?:says?|said|reads)\b",

@@ -22,6 +22,7 @@ ENDS = re.compile(
     rf"|[。！？][”’」』）)*]*(?:[ \n]*{RECEIPT}+)*"
 )
 """Matches the end of a sentence, with the receipts that follow its full stop."""
+COLONS = (":", "：")
 ABBREVIATED = re.compile(rf"{ABBREVIATIONS}$")
 THREAD = re.compile(
     r"(?<![\w./#@-])[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(?:#[1-9]\d*|@[0-9a-f]{7,40})(?![\w/])"
@@ -77,24 +78,30 @@ def sentences(page: Page) -> Iterator[Sentence]:
     """The sentences of a page's prose, in order; none of its headings and of its code.
 
     A sentence that ends in a colon right above a snippet has that snippet as a receipt: it says
-    what is shown there.
+    what is shown there. One right above a table lends its receipts to each row.
     """
     text = "\n".join(page.lines[page.opening :])
     tokens = _markdown.parse(text + "\n")
     snippets = snippet_ids(page)
     section, row = -1, None
+    lent: tuple[Receipt, ...] = ()
     for i, token in enumerate(tokens):
         if token.type == "heading_open" and token.tag == "h2" and token.level == 0:
             section += 1
+        elif token.type == "table_open" and tokens[i - 1].type != "paragraph_close":
+            lent = ()
         elif token.type == "tr_open" and tokens[i - 1].type != "thead_open":
             row = _Line((token.map or [0])[0] + page.opening + 1)
         elif token.type == "tr_close" and row is not None:
-            yield from _whole(row, section)
+            yield from _sentence(row, 0, len(row.shown), section, lent=lent, is_row=True)
             row = None
         elif token.type == "inline" and token.map and tokens[i - 1].type == "paragraph_open":
             block = _read(token.children or (), _Line(token.map[0] + page.opening + 1))
             below = next((t.map[0] for t in tokens[i + 1 :] if t.nesting >= 0 and t.map), -1)
-            yield from _split(block, section, snippets.get(below + page.opening + 1, ""))
+            parts = list(_split(block, section, snippets.get(below + page.opening + 1, "")))
+            introduces = bool(parts) and parts[-1].text.rstrip("*_").endswith(COLONS)
+            lent = parts[-1].receipts if introduces else ()
+            yield from parts
         elif token.type == "inline" and row is not None:
             row.add(" | " if row.shown else "")
             _read(token.children or (), row)
@@ -139,11 +146,6 @@ def _read(tokens: Sequence[Token], block: _Line) -> _Line:
     return block
 
 
-def _whole(block: _Line, section: int) -> Iterator[Sentence]:
-    """A block as a single sentence."""
-    yield from _sentence(block, 0, len(block.shown), section, is_row=True)
-
-
 def _split(block: _Line, section: int, snippet: str) -> Iterator[Sentence]:
     """A block as sentences; `snippet` is the one right below it, if any."""
     begin = 0
@@ -153,8 +155,10 @@ def _split(block: _Line, section: int, snippet: str) -> Iterator[Sentence]:
         yield from _sentence(block, begin, match.end(), section)
         begin = match.end()
     rest = block.words[begin:].rstrip(f" *_{RECEIPT}")
-    names = (snippet,) if snippet and rest.endswith((":", "：")) else ()
-    yield from _sentence(block, begin, len(block.shown), section, snippets=names)
+    lent: tuple[Receipt, ...] = ()
+    if snippet and rest.endswith(COLONS):
+        lent = (Receipt(Kind.SNIPPET, snippet, block.line),)
+    yield from _sentence(block, begin, len(block.shown), section, lent=lent)
 
 
 def _sentence(
@@ -163,7 +167,7 @@ def _sentence(
     end: int,
     section: int,
     *,
-    snippets: tuple[str, ...] = (),
+    lent: tuple[Receipt, ...] = (),
     is_row: bool = False,
 ) -> Iterator[Sentence]:
     """The part of a block between two places, unless it holds no word.
@@ -173,7 +177,7 @@ def _sentence(
         begin: Where the part begins.
         end: Where it ends.
         section: Of the page.
-        snippets: Ids of snippets that it speaks of.
+        lent: Receipts that it has by its place: the snippet below it, those of its table.
         is_row: Whether it is a row of a table.
     """
     text = block.shown[begin:end]
@@ -184,7 +188,7 @@ def _sentence(
         for place, receipt in block.receipts
         if begin <= place < end or (place == end and end == len(block.shown))
     ]
-    receipts += [Receipt(Kind.SNIPPET, name, line, bracketed=False) for name in snippets]
+    receipts += [msgspec.structs.replace(r, line=line, bracketed=False) for r in lent]
     if receipts or any(character.isalnum() for character in text):
         yield Sentence(
             section=section,
