@@ -194,6 +194,15 @@ def test_a_text_of_many_causes_is_no_answer_without_its_context() -> None:
     assert "other failures print this text, too" in match.hints[0]
 
 
+def test_what_stands_at_the_begin_of_a_line_is_seen_in_broken_lines() -> None:
+    """Where lines had to be joined to find a text, its context is looked for in the lines, too."""
+    signature = msgspec.structs.replace(TILE.signatures[0], unless="^other: ")
+    entry = msgspec.structs.replace(ALIKE, signatures=(signature,))
+    broken = "TileError: the tile is\ntoo large (512)"
+    assert ids(diagnose(f"start\n{broken}", entry)) == ["KB0002"]
+    assert ids(diagnose(f"start\nother: x\n{broken}", entry)) == []
+
+
 def test_what_a_log_must_not_show() -> None:
     """With `unless`, a log of another cause is not answered."""
     entry = msgspec.structs.replace(

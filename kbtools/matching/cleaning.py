@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from functools import cached_property
 from itertools import accumulate
 
 import msgspec
@@ -146,10 +147,15 @@ class Log:
             pieces = _without_shared(pieces)
         if joint == " ":
             pieces = [piece.strip() for piece in pieces]
-        self.text = joint.join(pieces)
+        self.text, self._joint_text = joint.join(pieces), joint
         self._joint = len(joint)
         ends = accumulate(len(piece) + self._joint for piece in pieces)
         self._starts = [0, *ends][: len(pieces)]
+
+    @cached_property
+    def by_lines(self) -> str:
+        """The text with its ends of lines, also where `text` has none."""
+        return self.text if self._joint_text == "\n" else "\n".join(self._lines.unprefixed)
 
     def line_index(self, offset: int) -> int:
         """The line that a place of `text` lies in, from 0: an index for the methods below."""

@@ -123,7 +123,9 @@ class Examination:
     def _occurs(self, context: str) -> bool:
         """Whether a `near` or an `unless` occurs anywhere in the log."""
         if context not in self._present:
-            self._present[context] = pattern(context).search(self.log.text) is not None
+            search = pattern(context).search
+            texts = dict.fromkeys((self.log.text, self.log.by_lines))  # the same one, mostly
+            self._present[context] = any(search(text) is not None for text in texts)
         return self._present[context]
 
     def _prefix(self, offset: int) -> str:
@@ -148,7 +150,7 @@ def matched_span(signature: Signature, offset: int, log: Log) -> tuple[int, int]
 
 def has_exception(log: Log) -> bool:
     """Whether a log shows an exception: a warning in it is not surely what it is about."""
-    return _exception.search(log.text) is not None
+    return _exception.search(log.by_lines) is not None
 
 
 def line_kind(log: Log, offset: int) -> LineKind:

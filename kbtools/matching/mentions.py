@@ -42,7 +42,8 @@ in an issue tracker."""
 
 FOLLOWS = (
     r"^[,*_]{0,3} (?:errors? |exceptions? |messages? )?(?:occur|appear|happen|comes? up|pops? up"
-    r"|keeps?\b|(?:is|was|gets?|got) (?:raised|thrown|shown|reported|printed|returned)\b)"
+    r"|keeps?\b|(?:- )?(?:when|while|after|during)\b"
+    r"|(?:is|was|gets?|got) (?:raised|thrown|shown|reported|printed|returned)\b)"
 )
 """Words behind a quotation by which people report a failure."""
 INTRODUCES = (

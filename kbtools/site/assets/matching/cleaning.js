@@ -74,6 +74,7 @@ export class Log {
     this.lines = lines;
     this.text = pieces.join(joint);
     this.joint = joint.length;
+    this.joined = joint !== "\n";
     this.starts = new Int32Array(pieces.length);
     for (let i = 1; i < pieces.length; i++)
       this.starts[i] = this.starts[i - 1] + pieces[i - 1].length + this.joint;
@@ -82,6 +83,11 @@ export class Log {
   /** The number of lines. */
   get size() {
     return this.starts.length;
+  }
+
+  /** The text with its ends of lines, also where `text` has none. */
+  get byLines() {
+    return this.joined ? this.lines.unprefixed.join("\n") : this.text;
   }
 
   /** The line that a place of `text` lies in, from 0: an index for the methods below. */

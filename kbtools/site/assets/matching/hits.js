@@ -86,8 +86,12 @@ export class Examination {
 
   /** Whether a `near` or an `unless` occurs anywhere in the log. */
   occurs(context) {
-    if (!this.present.has(context))
-      this.present.set(context, this.patterns.pattern(context, REACH).test(this.log.text));
+    if (!this.present.has(context)) {
+      const pattern = this.patterns.pattern(context, REACH);
+      const { log } = this;
+      this.present.set(
+        context, pattern.test(log.text) || (log.joined && pattern.test(log.byLines)));
+    }
     return this.present.get(context);
   }
 

@@ -61,7 +61,7 @@ export function matchOf(hit, claims, log, ranked, { rules, exception }) {
   const doubts = [...doubtsOf(hit, claim, log, ranked, tied)];
   const isTelling = Boolean(signature.regex) || [...signature.literal].length >= rules.telling;
   const isBest = hit === ranked[0] && (hit.kind === LineKind.ERROR ||
-    (hit.kind === LineKind.WARNING && !exception.test(log.text)));
+    (hit.kind === LineKind.WARNING && !exception.test(log.byLines)));
   const retired = Boolean(entry.retired);
   return {
     id: entry.id,
