@@ -9,8 +9,9 @@ JavaScript, and are exported with the index. The twin of this module is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import ahocorasick_rs
 from packaging.utils import canonicalize_name
 
 from kbtools.config import ToolchainForm
@@ -101,20 +102,43 @@ def _escaped(text: str) -> str:
     return re.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", text)
 
 
+def _heads(pattern: str) -> tuple[str, ...]:
+    """Texts, with one of which every match of a pattern begins; the empty text for any.
+
+    Of a name's words, which are joined as in `a[-_.]b`, they have the first two.
+    """
+    match = re.match(r"([A-Za-z0-9]+)\[-_\.\]([A-Za-z0-9]+)(?![?*+{])", pattern)
+    if match:
+        return tuple(f"{match[1]}{sign}{match[2]}" for sign in "-_.")
+    match = re.match(r"[A-Za-z0-9]+(?![?*+{])", pattern)
+    return (match[0] if match else "",)
+
+
 class VersionReader:
     """Reads versions off logs, by the patterns of an index."""
 
     def __init__(self, patterns: VersionPatterns) -> None:
         self._patterns = [
-            (name, [re.compile(pattern, re.MULTILINE | re.ASCII) for pattern in alternatives])
+            (name, [(_heads(p), re.compile(p, re.MULTILINE | re.ASCII)) for p in alternatives])
             for name, alternatives in patterns
         ]
+
+        self._words = sorted({w for _, ps in self._patterns for words, _ in ps for w in words if w})
+        self._automaton = ahocorasick_rs.AhoCorasick(self._words)
+
+    def _indexes(self, text: str) -> Iterator[int]:
+        """The numbers of the words that occur in a text."""
+        for index, _, _ in self._automaton.find_matches_as_indexes(text, overlapping=True):
+            yield index
 
     def read(self, text: str) -> dict[str, str]:
         """Name → version, of what a text shows of its toolchain."""
         versions = {}
+        # of a hundred names a log has few, and one pass finds which
+        present = {self._words[i] for i in set(self._indexes(text))} | {""}
         for name, patterns in self._patterns:
-            match = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+            searched = (p.search(text) for words, p in patterns if not present.isdisjoint(words))
+            match = next(filter(None, searched), None)
             if match:
                 versions[name] = match[1]
         return versions
