@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from kbtools.articles.model import Problem
 from kbtools.articles.parsing import Page
@@ -24,6 +25,9 @@ def kb320_receipt(base: Base) -> Iterator[Problem]:
     articles = {name.partition("/")[0] for name in names}
     for page in base.pages:
         identifier = str(page.matter.get("id"))
+        texts = {text for _, text in _bracketed(page)}
+        if all(_leads(text, identifier, names) for text in texts):
+            continue
         for receipt in _receipts(base, page):
             name = snippet_name(receipt.text, identifier)
             article = name.partition("/")[0]
@@ -50,6 +54,8 @@ def kb321_receipts_of_a_translation(base: Base) -> Iterator[Problem]:
             continue
         if len(page.headings) != len(original.headings):
             continue
+        if Counter(_bracketed(page)) == Counter(_bracketed(original)):
+            continue
         of_original, of_translation = _by_section(base, original), _by_section(base, page)
         for section in sorted(of_original.keys() | of_translation.keys()):
             lacking = of_original.get(section, Counter()) - of_translation.get(section, Counter())
@@ -61,6 +67,14 @@ def kb321_receipts_of_a_translation(base: Base) -> Iterator[Problem]:
             for text in extra:
                 message = f"the original does not have the receipt `[{text}]` in this section"
                 yield page.problem(line, message, "take it out, or add it to the original")
+
+
+def _leads(text: str, article: str, names: Container[str]) -> bool:
+    """Whether the text of a receipt leads somewhere, as far as its form and the snippets tell."""
+    kind = kind_of(text)
+    if kind is Kind.SNIPPET:
+        return snippet_name(text, article) in names
+    return kind is not Kind.MALFORMED
 
 
 def _snippet_names(base: Base) -> dict[str, None]:
@@ -75,26 +89,32 @@ def _snippet_names(base: Base) -> dict[str, None]:
 
 def _receipts(base: Base, page: Page) -> Iterator[Receipt]:
     """The receipts that are written as such on a page; none where its text is not known."""
-    if page.broken or not _may_have_any(page):
-        return
-    for sentence in base.sentences_of(page):
+    for sentence in () if page.broken else base.sentences_of(page):
         yield from (receipt for receipt in sentence.receipts if receipt.bracketed)
 
 
-def _may_have_any(page: Page) -> bool:
-    """Whether a bracket of the prose looks like a receipt: to read sentences takes a while."""
-    return any(
-        kind_of(match[1] or match[2])
-        for line in page.prose
-        if "[" in line
-        for match in BRACKET.finditer(line)
-    )
+def _bracketed(page: Page) -> Iterator[tuple[int, str]]:
+    """Section and text of all that looks like a receipt, what stands in a code span included.
+
+    To read the sentences of a page takes a while. Where all of these lead somewhere, and where a
+    translation has the same, that is not needed.
+    """
+    code: set[int] = set()
+    for fence in page.fences:
+        code.update(range(fence.line, fence.line + fence.code.count("\n") + 2))
+    starts = [heading.line for heading in page.headings]
+    for number, line in enumerate(page.lines[page.opening :], page.opening + 1):
+        if "[" in line and number not in code:
+            for match in BRACKET.finditer(line):
+                text = match[1] or match[2]
+                if kind_of(text) is not None:
+                    yield bisect(starts, number) - 1, text
 
 
 def _by_section(base: Base, page: Page) -> dict[int, Counter[str]]:
     """Section of a page, by number → the receipts that are written in it."""
     sections: dict[int, Counter[str]] = {}
-    for sentence in base.sentences_of(page) if _may_have_any(page) else ():
+    for sentence in base.sentences_of(page):
         texts = [receipt.text for receipt in sentence.receipts if receipt.bracketed]
         if texts:
             sections.setdefault(sentence.section, Counter()).update(texts)
