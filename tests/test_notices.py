@@ -83,7 +83,7 @@ def test_reply_says_so(config: Config) -> None:
         invoke(config, "diagnose", "--reply", stdin=LOG).stdout,
         invoke(config, "link", "KBN0001", "--format", "reply").stdout,
     ):
-        assert "This is reported, and was not run here (looked up on 2026-01-31)." in reply
+        assert "What helps is reported, and was not run here (looked up on 2026-01-31)." in reply
         assert "What helps, as reported" in reply
         assert "executed" not in reply
 
@@ -129,9 +129,12 @@ def test_measured(config: Config) -> None:
         record(config, version)
     assert model_of(config).notices[0].view.state.word == "measured"
     assert of_base(config).notices[0].entry.standing == "measured"
+    [match] = Matcher(of_base(config)).diagnose(LOG).matches
+    assert not match.confident  # its remedies were not run
+    assert "what helps is reported" in match.hints[0]
     _, page = notice_page(Frame(model_of(config), "en", "KBN0001/"), model_of(config).notices[0])
     assert "measured: 2.3.0 | 3.6.0" in page.decode()
-    assert "not run here" not in page.decode()
+    assert "Reported, not run here" not in page.decode()
 
 
 def test_known(config: Config) -> None:

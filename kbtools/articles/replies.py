@@ -43,13 +43,13 @@ def reply(
         reason: what in the log the answer follows from.
         is_matched: whether kbtools chose the article, and no person did: the comment says so, and
             where to say that it is wrong.
-        reported: of a notice that nobody has run, the day on which it was looked up.
+        reported: of a notice, the day on which it was looked up; empty for an article.
     """
     note = f" ({reason})" if reason else ""
     where = "on that page" if base.url else f"in {base.name}"
     receipt = f"The failure and the fix {where} are executed, with dated evidence."
     if reported:
-        receipt = f"This is reported, and was not run here (looked up on {reported})."
+        receipt = f"What helps is reported, and was not run here (looked up on {reported})."
     elif command := command_for_strangers(article.id, base):
         receipt += f" To run them on your machine: `{command}`."
     paragraphs = [

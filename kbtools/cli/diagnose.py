@@ -66,8 +66,8 @@ def diagnose(
             if not match.confident:
                 click.echo(f"not sure: {'; '.join(match.hints)}", err=True)
             line = f"line {match.line} of the log: `{match.text[:200].replace('`', chr(39))}`"
-            reported = match.looked_up if match.standing == "reported" else ""
-            text = replies.reply(match, knowledge, line, is_matched=True, reported=reported)
+            day = match.looked_up
+            text = replies.reply(match, knowledge, line, is_matched=True, reported=day)
             click.echo(text, nl=False)
         if answer.matches and not knowledge.url:
             click.echo(NO_LINK.format(name=knowledge.name), err=True)

@@ -153,6 +153,8 @@ def _doubts(
     """What speaks against a hit."""
     if hit.entry.standing == "reported":
         yield f"this is reported, and was not run here (looked up on {hit.entry.looked_up})"
+    elif hit.entry.looked_up:
+        yield f"what helps is reported, and was not run here (looked up on {hit.entry.looked_up})"
     if tied:
         yield f"a tie with {' and '.join(tied)}: nothing in this text decides which is right"
     if hit.is_cut:

@@ -11,7 +11,7 @@ from kbtools.articles.notices import Notice, receipt_url, receipts_of
 from kbtools.articles.reported import ReportedBound
 from kbtools.articles.translations import is_outdated
 from kbtools.evidence.bounds import key_of, name_of
-from kbtools.site.model import REPORTED, ArticleView, NoticeView
+from kbtools.site.model import ArticleView, NoticeView
 from kbtools.site.pages import article, prose
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import LONG, cut
@@ -46,11 +46,10 @@ def notice_page(frame: Frame, notice: NoticeView, head: str = "") -> tuple[str, 
     if view.article.snippets:
         parts.append(article.section(frame, "evidence", article.evidence(frame, view)))
     day = str(notice.notice.matter.looked_up)
-    reported = day if view.state.word == REPORTED else ""
     parts += [
         article.texts(frame, view),
         article.section(frame, "upstream", threads(frame, notice.notice)),
-        article.section(frame, "link", article.link(frame, view, reported)),
+        article.section(frame, "link", article.link(frame, view, day)),
     ]
     searched = text.language == frame.language
     title = f"{view.id}: {text.title}"

@@ -85,6 +85,8 @@ export function matchOf(hit, claims, log, ranked, { rules, exception }) {
 function* doubtsOf(hit, claim, log, ranked, tied) {
   if (hit.entry.standing === "reported")
     yield `this is reported, and was not run here (looked up on ${hit.entry.looked_up})`;
+  else if (hit.entry.looked_up)
+    yield `what helps is reported, and was not run here (looked up on ${hit.entry.looked_up})`;
   if (tied.length)
     yield `a tie with ${tied.join(" and ")}: nothing in this text decides which is right`;
   if (hit.isCut) yield "the line is cut: show all of it";
