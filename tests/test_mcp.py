@@ -26,7 +26,7 @@ def two_articles(base: Base) -> Base:
 
 
 def call_tools(
-    base: Base, *calls: tuple[str, dict[str, str]], words: tuple[str, ...] = ()
+    base: Base, *calls: tuple[str, dict[str, Any]], words: tuple[str, ...] = ()
 ) -> list[Any]:
     """The tools that a server lists, and the answers of these."""
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
@@ -88,6 +88,28 @@ def test_from_a_log_to_an_article(two_articles: Base) -> None:
     assert "python repro id=r1" in text(article)
     assert [hit["id"] for hit in json.loads(text(hits))] == ["KB0002"]
     assert json.loads(text(no_hits)) == []
+
+
+def test_known_failures(two_articles: Base) -> None:
+    """Versions give the failures whose window they lie in; what cannot be read is an error."""
+    [file] = (two_articles.root / "kb").glob("KB0001*.md")
+    affected = 'affected: [{tiny: "<2"}]\nsignatures:'
+    file.write_text(file.read_text("utf-8").replace("signatures:", affected), "utf-8")
+    _, inside, outside, wrong = call_tools(
+        two_articles,
+        ("known_failures", {"packages": {"tiny": "1.5"}}),
+        ("known_failures", {"packages": {"tiny": "2.0", "other": "1"}, "gpu": "9.0"}),
+        ("known_failures", {"packages": {"tiny": "new"}}),
+    )
+    [failure] = json.loads(text(inside))["failures"]
+    assert (failure["id"], failure["standing"], failure["window"]) == (
+        "KB0001",
+        "executed",
+        "tiny <2",
+    )
+    assert json.loads(text(outside)) == {"failures": [], "more": 0, "not_mentioned": ["other"]}
+    assert wrong.is_error
+    assert "`new` is not a version" in wrong.content[0].text
 
 
 def test_an_unknown_article(two_articles: Base) -> None:
