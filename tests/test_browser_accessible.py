@@ -16,7 +16,7 @@ KINDS = (
     *("", "articles/", "KB0002/", "KB0006/", "KB0002/logs/", "status/", "paste/", "guide/"),
     *("search/?q=entry", "issues/fla-org/flash-linear-attention/97/", "by/stage/ptxas/", "format/"),
     *("reference/rules/", "reference/cli/", "reference/api/", "reference/api/articles.model/"),
-    "contributing/",
+    *("contributing/", "KBN0012/", "known/", "known/nccl/", "known/nccl/2.28.3/"),
 )
 
 
