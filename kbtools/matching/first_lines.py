@@ -17,8 +17,9 @@ from kbtools.matching.cleaning import Log
 from kbtools.matching.first_rules import FirstRules, Kind, Weight
 from kbtools.matching.hits import Examination, is_code
 
-CODE = "`"
-"""A sign around a line that was pasted as code."""
+MARKED = ("`", "**", "_*")
+MARKS = "`*_"
+"""What a line begins with that was pasted as code or emphasised, and what is taken off it."""
 ENDS = frozenset({Weight.AFTERMATH, Weight.DEATH})
 """How processes end: their forms decide before the texts of products."""
 FAILURES = frozenset(Weight) - ENDS
@@ -108,7 +109,8 @@ class LineReader:
                 patterns.informs.search(prefix) is not None
                 and patterns.exception.search(line) is None
             )
-            return None if is_mild and reading.weight >= Weight.LOGGED else reading
+            is_soft = reading.weight >= Weight.LOGGED or reading.kind == "refusal"
+            return None if is_mild and is_soft else reading
         return Reading(Weight.LOGGED, "error") if patterns.level.search(prefix) else None
 
     def _by_form(self, line: str, weights: frozenset[Weight]) -> Reading | None:
@@ -185,9 +187,11 @@ class LogReader:
         self._examination = Examination(log)
 
     def line(self, index: int) -> str:
-        """The beginning of a line, without the marks that Markdown puts around code."""
+        """The beginning of a line, without the marks of Markdown."""
         line = self.log.line(index, self.rules.most_characters).strip()
-        return line.strip(CODE) if line.startswith(CODE) else line
+        if line.startswith(MARKED) and not line.startswith("***"):
+            return line.strip(MARKS).strip()
+        return line
 
     def process(self, index: int) -> str:
         """The process that the prefix of a line names."""

@@ -65,7 +65,7 @@ ALARMS = (
     *("refused", "nable to", "annot", "CRITICAL", "panic", "No space", "oom-kill", "OOMKilled"),
     *("oom_kill", "ut of memory", "build stopped", "above exception", "========= ", "atchdog"),
     *("reset by peer", "closed by peer", "roken pipe", "Expired", "No module named", "llegal in"),
-    *("multiple definition",),
+    *("multiple definition", "segfault at", "FAIL file"),
 )
 """Texts of lines that may report a failure."""
 LOUD = r"ERROR|CRITICAL|FATAL|SEVERE|^\[?[EF]\d{3,6} |(?:^|\s)E {2,}$"
@@ -120,6 +120,7 @@ FORMS = (
             rf"{_exit_signals}",
             r"\b[Oo]ut of memory: [Kk]ill|\boom[-_]kill|\bOOMKilled\b|[Dd]etected \d+ oom",
             r"^Fatal Python error: (?!Aborted)|[Pp]rocess received signal|Segfault encountered",
+            r"\bsegfault at [0-9a-f]",
         ),
     ),
     Form(Weight.CAUSE, "exception", (r"\bthread terminated with exception: (?!\[)",)),
@@ -178,7 +179,7 @@ FORMS = (
             # gcc, clang: a.cpp:1:2: error:   nvcc, cl: a.cu(1): error
             r"^[^\s\"'][^\n\"']{0,300}?(?::\d{1,7}(?::\d{1,7})?:|\(\d{1,7}(?:,\d{1,7})?\) ?:)"
             rf" ?{_error_word}",
-            r"^loc\(.{1,300}\): error: |^\w{1,40} (?:fatal|error) {0,4}: |^error\[E\d{4}\]: ",
+            r"^loc\(.{1,300}\): error: |^[a-z]\w{1,40} (?:fatal|error) {0,4}: |^error\[E\d{4}\]: ",
             r"\bundefined reference to |: multiple definition of ",
             r"^(?:\S{0,200}/)?(?:[\w-]{1,60}-)?ld(?:\.\w{1,10})?: (?!warning|.{0,200}warning:)",
             r"\bfatal error (?:LNK|C)\d{4}|\berror LNK\d{4}|^CMake Error\b",
@@ -195,6 +196,7 @@ FORMS = (
         ),
     ),
     Form(Weight.CAUSE, "exception", (EXCEPTION, r"^what\(\): ")),
+    Form(Weight.CAUSE, "error", (r"^[A-Z]{2,12} error: ",)),
     Form(
         Weight.CAUSE,
         "refusal",
@@ -204,7 +206,7 @@ FORMS = (
             r": (?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]o space left on device)"
             r"(?:$|[\s'\"])",
             r"^\S{1,200}: No module named |error while loading shared libraries",
-            r"symbol lookup error",
+            r"symbol lookup error|: undefined symbol: ",
             r"^E: |^docker: Error|^Error response from ",
             r"^\[(?:fatal|error)\] |(?:^|\] )[A-Z]{2,12} ERROR: ",
         ),
@@ -213,7 +215,8 @@ FORMS = (
         Weight.LOGGED,
         "error",
         (
-            r"(?:^|[\s\[(:'\"])(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?:)",
+            r"(?:^|[\s\[(:'\"])(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?: ?\S)",
+            r"\bfailed ?: \S|\bFAIL\b .{0,200}\berror=",
             r"^(?:Failed|Cannot|Could not|Unable) to |\b\w{0,4}[A-Z]{3,12} (?:error|failure)\b",
             r"\b[A-Z]\w{2,12} failure \d",
         ),
@@ -222,9 +225,11 @@ FORMS = (
 """How lines read; the first form that fits decides."""
 
 PROSE = (
-    r"^(?:I|We|My|Our|You|When|While|After|If|This|These|There|It|Hi|Hello|Hey|Unclear|Describe|Why|How"
-    r"|What|Is|Has|Have|Can|Anyone|Please|Same|Also|So|But|Then|Here|The|A|An|In|On|For|As|Now)"
-    r"[ ,'’].{0,400}[a-z] [a-z].{0,400}[a-z] [a-z]"
+    r"^(?:I|We|My|Our|You|When|While|After|If|This|These|There|It|Hi|Hello|Hey|Dear|Thanks?|Unclear"
+    r"|Describe|Why|How|What|Is|Has|Have|Do|Does|Did|Can|Anyone|Please|Same|Also|So|But|Then|Here|The"
+    r"|A|An|In|On|For|As|At|By|To|With|Now|However|Although|Since|Unfortunately|Every|Some|Even"
+    r"|Maybe|Just|Getting|Got|Trying|Running)[ ,'’!].{0,400}[a-z] [a-z].{0,400}[a-z] [a-z]"
+    r"|^\[(?:[Bb]ug|BUG|Issue|Question|Usage|Help|Feature)\]"
 )
 """A sentence, not a line of a log."""
 GUESS = r"\b(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\b"
@@ -245,7 +250,7 @@ WARNING = r"^(?:\S{1,300}:\d{1,6}: )?(?:\w{0,60}Warning\b|[Ww]arnings?\b|WARNING
 PYTEST = r"(?:^|\s)E {2,}$"
 """The prefix of the message of an exception, as pytest prints it."""
 
-STACK = r"^(?:frame )?\\?#\d{1,4}:? |@ {1,9}0x[0-9a-f]{6}|^[~^ ]{3,}$"
+STACK = r"^(?:frame )?\\?#\d{1,4}:? |@ {1,9}0x[0-9a-f]{6}|^[~^ ]{3,}$|^❱? {0,3}\d{1,6} │"
 """A frame of a C++ stack, and the marks below a line of source."""
 GOES_ON = r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
 """What a program prints above a traceback, or below an exception, that it has dealt with."""

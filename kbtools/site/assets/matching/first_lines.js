@@ -72,7 +72,8 @@ export class LineReader {
     if (reading) {
       const isMild = patterns.warns.test(prefix) ||
         (patterns.informs.test(prefix) && !patterns.exception.test(line));
-      return isMild && reading.weight >= Weight.LOGGED ? null : reading;
+      const isSoft = reading.weight >= Weight.LOGGED || reading.kind === "refusal";
+      return isMild && isSoft ? null : reading;
     }
     return patterns.level.test(prefix) ? { weight: Weight.LOGGED, kind: "error", start: 0 } : null;
   }
@@ -125,10 +126,10 @@ export class LogReader {
     this.examination = new Examination(log, lines.hitPatterns);
   }
 
-  /** The beginning of a line, without the marks that Markdown puts around code. */
+  /** The beginning of a line, without the marks of Markdown. */
   line(index) {
     const line = strip(this.log.line(index, this.rules.most_characters));
-    return line.startsWith("`") ? line.replace(/^`+|`+$/g, "") : line;
+    return /^(?:`|\*\*(?!\*)|_\*)/.test(line) ? strip(line.replace(/^[`*_]+|[`*_]+$/g, "")) : line;
   }
 
   /** The process that the prefix of a line names. */
