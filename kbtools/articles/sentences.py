@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import msgspec
 from markdown_it import MarkdownIt
@@ -23,6 +25,12 @@ ENDS = re.compile(
 )
 """Matches the end of a sentence, with the receipts that follow its full stop."""
 COLONS = (":", "：")
+MARKS = re.compile(rf"(?:(?<!\s)\s+)?{RECEIPT}+")
+LONGEST_ABBREVIATION = 24
+LONGEST_PAGE = 1_000_000
+"""Characters of a page that is read for its sentences; a longer one is no prose."""
+LONGEST_BLOCK = 100_000
+"""Characters of a paragraph or cell that is read as prose; a longer one is none."""
 ABBREVIATED = re.compile(rf"{ABBREVIATIONS}$")
 THREAD = re.compile(
     r"(?<![\w./#@-])[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(?:#[1-9]\d*|@[0-9a-f]{7,40})(?![\w/])"
@@ -80,6 +88,8 @@ def sentences(page: Page) -> Iterator[Sentence]:
     A sentence that ends in a colon right above a snippet has that snippet as a receipt: it says
     what is shown there. One right above a table lends its receipts to each row.
     """
+    if len(page.body) > LONGEST_PAGE:
+        return
     text = "\n".join(page.lines[page.opening :])
     tokens = _markdown.parse(text + "\n")
     snippets = snippet_ids(page)
@@ -95,6 +105,8 @@ def sentences(page: Page) -> Iterator[Sentence]:
         elif token.type == "tr_close" and row is not None:
             yield from _sentence(row, 0, len(row.shown), section, lent=lent, is_row=True)
             row = None
+        elif token.type == "inline" and len(token.content) > LONGEST_BLOCK:
+            continue
         elif token.type == "inline" and token.map and tokens[i - 1].type == "paragraph_open":
             block = _read(token.children or (), _Line(token.map[0] + page.opening + 1))
             below = next((t.map[0] for t in tokens[i + 1 :] if t.nesting >= 0 and t.map), -1)
@@ -150,7 +162,8 @@ def _split(block: _Line, section: int, snippet: str) -> Iterator[Sentence]:
     """A block as sentences; `snippet` is the one right below it, if any."""
     begin = 0
     for match in ENDS.finditer(block.words):
-        if match[0].startswith(".") and ABBREVIATED.search(block.words[: match.start() + 1]):
+        before = max(begin, match.start() - LONGEST_ABBREVIATION)
+        if match[0].startswith(".") and ABBREVIATED.search(block.words[before : match.start() + 1]):
             continue
         yield from _sentence(block, begin, match.end(), section)
         begin = match.end()
@@ -182,12 +195,10 @@ def _sentence(
     """
     text = block.shown[begin:end]
     begin += len(text) - len(text.lstrip())
-    line = block.start + sum(place <= begin for place in block.breaks if place < begin)
-    receipts = [
-        receipt
-        for place, receipt in block.receipts
-        if begin <= place < end or (place == end and end == len(block.shown))
-    ]
+    line = block.start + bisect_left(block.breaks, begin)
+    first = bisect_left(block.receipts, begin, key=itemgetter(0))
+    until = bisect_left(block.receipts, end + (end == len(block.shown)), key=itemgetter(0))
+    receipts = [receipt for _, receipt in block.receipts[first:until]]
     receipts += [msgspec.structs.replace(r, line=line, bracketed=False) for r in lent]
     if receipts or any(character.isalnum() for character in text):
         yield Sentence(
@@ -202,4 +213,4 @@ def _sentence(
 
 def _tidy(text: str) -> str:
     """A text without marks of receipts, and without the blanks that they leave."""
-    return re.sub(rf"\s*{RECEIPT}+", "", text).strip()
+    return MARKS.sub("", text).strip()
