@@ -34,10 +34,11 @@ def kb102_no_fix(page: Page, article: Article, config: Config) -> Iterator[Probl
 
 @fatal
 def kb103_version_range(page: Page, article: Article, config: Config) -> Iterator[Problem]:
-    """A range in `affected` is a PEP 440 specifier, or `absent` for a distribution.
+    """A range in `affected` is a PEP 440 specifier, `*`, or `absent` for a distribution.
 
-    In `needs` it is a specifier, or `*`: any version will do. The version of a program (`bin:…`) is
-    not known, so that it has `*`.
+    `*` is every version: it claims no bound, only that the distribution is installed. In `needs` it
+    is a specifier, or `*`: any version will do. The version of a program (`bin:…`) is not known, so
+    that it has `*`.
     """
     for i, alternative in enumerate(article.matter.affected):
         for name, text in alternative.items():
@@ -47,7 +48,7 @@ def kb103_version_range(page: Page, article: Article, config: Config) -> Iterato
                 parse_range(text)
             except ValueError as error:
                 line = page.line_of(f"affected[{i}].{name}")
-                yield page.problem(line, f"`{name}`: {error}", 'write it as ">=2.2,<3.0"')
+                yield page.problem(line, f"`{name}`: {error}", 'write it as ">=2.2,<3.0" or "*"')
 
     for name, text in article.matter.needs.items():
         try:

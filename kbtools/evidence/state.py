@@ -11,6 +11,7 @@ from kbtools.config import Config
 from kbtools.evidence import store
 from kbtools.evidence.rows import Row
 from kbtools.evidence.verdicts import Verdict, VerdictName, expect, judge
+from kbtools.toolchains.affected import parse_range
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -112,10 +113,8 @@ def is_decided_by_version(article: Article, observations: Iterable[Observation])
 
 def has_end(affected: Affected) -> bool:
     """Whether a range of a claim ends, or leaves versions out."""
-    from packaging.specifiers import SpecifierSet
-
     return any(
-        text == ABSENT or any(part.operator not in (">=", ">") for part in SpecifierSet(text))
+        text == ABSENT or any(part.operator not in (">=", ">") for part in parse_range(text))
         for alternative in affected
         for text in alternative.values()
     )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from kbtools.articles.model import ABSENT
 from kbtools.evidence.state import has_end
 from kbtools.site.model import ArticleView, NoticeView, SiteModel
-from kbtools.toolchains.affected import range_holds
+from kbtools.toolchains.affected import parse_range, range_holds
 
 NO_RELEASES = ("python", "sm", "gpus", "glibc")
 """Names of `affected` that get no page: nobody asks for the failures of a Python."""
@@ -105,7 +104,7 @@ def _window(view: ArticleView, members: set[str], notice: NoticeView | None) -> 
 def _end(text: str) -> tuple[Version, bool] | None:
     """Where a range ends, and whether the failure is still there; None if it does not end."""
     ends = []
-    for clause in SpecifierSet(text):
+    for clause in parse_range(text):
         if clause.operator in ("<", "<=", "==", "~="):
             version = Version(clause.version.removesuffix(".*"))
             ends.append((version, clause.operator != "<"))
@@ -128,7 +127,7 @@ def _releases(model: SiteModel, project: str, windows: list[Window]) -> tuple[Ve
         Version(clause.version.removesuffix(".*"))
         for window in windows
         for text in window.ranges
-        for clause in SpecifierSet(text)
+        for clause in parse_range(text)
     }
     for toolchain in model.toolchains:
         for name in names:

@@ -12,6 +12,7 @@ from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from kbtools.articles.model import ABSENT, Affected
+from kbtools.articles.needs import ANY
 from kbtools.toolchains.model import MACHINE, Toolchain
 
 
@@ -86,13 +87,13 @@ def _is_of_commit(version: Version) -> bool:
 
 
 def parse_range(text: str) -> SpecifierSet:
-    """A PEP 440 range, as in `>=2.2,<3.0`.
+    """A PEP 440 range, as in `>=2.2,<3.0`; `*` is every version.
 
     Raises:
         ValueError: it is not a range, or a clause of it cannot be compared with releases.
     """
     try:
-        specifiers = SpecifierSet(text)
+        specifiers = SpecifierSet("" if text == ANY else text)
     except InvalidSpecifier as error:
         raise ValueError(str(error)) from error
     for clause in specifiers:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from kbtools.articles.model import ABSENT
 from kbtools.articles.notices import Notice
+from kbtools.toolchains.affected import parse_range
 from kbtools.toolchains.model import MACHINE
 
 ThreadState = Literal["merged", "closed", "open", "unknown"]
@@ -80,7 +80,7 @@ def endless(notice: Notice) -> Iterator[tuple[str, str]]:
 
 
 def _ends(text: str) -> bool:
-    return any(clause.operator in ("<", "<=", "==", "~=") for clause in SpecifierSet(text))
+    return any(clause.operator in ("<", "<=", "==", "~=") for clause in parse_range(text))
 
 
 def since(notice: Notice, text: str, days: Days) -> tuple[Version, ...]:
@@ -93,12 +93,12 @@ def since(notice: Notice, text: str, days: Days) -> tuple[Version, ...]:
         text: The range.
         days: Of the releases.
     """
-    named = max((Version(clause.version) for clause in SpecifierSet(text)), default=Version("0"))
+    named = max((Version(clause.version) for clause in parse_range(text)), default=Version("0"))
     return tuple(
         sorted(
             version
             for version, day in days.items()
-            if version in SpecifierSet(text)
+            if version in parse_range(text)
             and (day > notice.matter.looked_up if day else version > named)
         )
     )

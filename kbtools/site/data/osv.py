@@ -19,6 +19,7 @@ from packaging.version import Version
 
 from kbtools.articles import links
 from kbtools.articles.model import ABSENT, Affected, Upstream
+from kbtools.articles.needs import ANY
 from kbtools.evidence.bounds import Bound
 from kbtools.evidence.tried import ENDS_ABOVE, ENDS_BELOW, operator_of
 from kbtools.site.model import ArticleView, SiteModel, page_path
@@ -145,12 +146,12 @@ def affects(affected: Affected, bounds: Sequence[Bound] = ()) -> tuple[Affects, 
     newest version that was seen to fail.
 
     An alternative that also asks for something else (a Python, a GPU, a second package) is left
-    out: its range alone would call too much affected.
+    out: its range alone would call too much affected. So is `*`, where no version decides.
     """
     ranges_of: dict[str, list[Range]] = {}
     for i, alternative in enumerate(affected):
         for name, specifiers in alternative.items():
-            if len(alternative) > 1 or name in MACHINE or specifiers == ABSENT:
+            if len(alternative) > 1 or name in MACHINE or specifiers in (ABSENT, ANY):
                 continue
             own = [b for b in bounds if (b.snippet, b.alternative, b.name) == ("", i, name)]
             if events := range_events(_as_far_as_seen(specifiers, own)):
