@@ -12,7 +12,7 @@ from bases import Base, fence
 from kbtools import config
 from kbtools.articles.model import Article
 from kbtools.checks.base import load_base
-from kbtools.checks.bounds import kb331_reported_bound, open_bounds
+from kbtools.checks.bounds import kb330_open_bound, kb331_reported_bound
 from kbtools.evidence.bounds import Bound, bounds_of, releases_of
 from kbtools.evidence.rows import Row
 from kbtools.evidence.tried import tried_ranges
@@ -24,6 +24,7 @@ from kbtools.site.model import build_model
 from kbtools.site.pages.bounds import lines
 from kbtools.site.pages.frame import Frame
 from kbtools.site.theming import promise
+from kbtools.toolchains.affected import MissingVersion, is_affected
 from kbtools.toolchains.model import Toolchain
 
 FAILURE = 'raise RuntimeError("the failure")'
@@ -243,8 +244,8 @@ def test_osv(base: Base) -> None:
 def checked(base: Base) -> list[str]:
     """Code and message of what the rules of this file find in a base."""
     return [
-        f"{problem.rule or 'KB330'} {problem.place.line} {problem.message}"
-        for rule in (open_bounds, kb331_reported_bound)
+        f"{problem.place.line} {problem.message}"
+        for rule in (kb330_open_bound, kb331_reported_bound)
         for problem in rule(load_base(config.find(base.root)))
     ]
 
@@ -307,3 +308,16 @@ def test_the_first_card(base: Base) -> None:
     assert "measured: 2.5.1 | 2.6.0" in shown
     assert "oldest widget tried: 2.5.1" in shown
     assert "newest" not in shown
+
+
+def test_any_version(base: Base) -> None:
+    """`*` is every version of a distribution that is installed, and no bound."""
+    article = written(base, '{widget: "*"}')
+    fails = row(article, "2.5.1", "failed")
+    recorded(base, fails)
+    assert bounds(article, fails) == {}
+    assert checked(base) == []
+    assert affects(article.matter.affected) == ()
+    assert is_affected(article.matter.affected, fails.toolchain) is True
+    without = Toolchain(python="3.11.7", packages={})
+    assert is_affected(article.matter.affected, without) == MissingVersion("widget")

@@ -9,9 +9,7 @@ from kbtools.checks.model import Base
 from kbtools.evidence.bounds import Bound, key_of, name_of
 
 
-# becomes the rule KB330 by its name, once our own base has no open bound; until then `check` only
-# counts what it finds
-def open_bounds(base: Base) -> Iterator[Problem]:
+def kb330_open_bound(base: Base) -> Iterator[Problem]:
     """A bound of a version range is measured on both sides, or reported with a receipt.
 
     A bound is one clause of an `affected`, or of a fact's `holds`. For `<2.6` the evidence has a

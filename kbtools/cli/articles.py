@@ -36,7 +36,6 @@ def check(
     from kbtools.articles.refereed import changed_since
     from kbtools.articles.translations import outdated_translations
     from kbtools.checks.base import check_base, load_base
-    from kbtools.checks.bounds import open_bounds
     from kbtools.reports import claims as of_claims
     from kbtools.reports import github as on_github
     from kbtools.reports import sarif, text
@@ -76,9 +75,6 @@ def check(
     )
     for line in of_claims.notices(bare):
         click.echo(line, err=to_stderr)
-    unmeasured = [p for p in open_bounds(base) if is_selected(p.place)]
-    if unmeasured:
-        click.echo(text.unmeasured(len(unmeasured)), err=to_stderr)
     files = len(selected) or len(base.pages)
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"

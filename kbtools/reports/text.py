@@ -78,12 +78,6 @@ def placeholder(placeholder: Placeholder) -> str:
     return f"{style(str(placeholder.place), bold=True)}: still to be written: {placeholder.text}"
 
 
-def unmeasured(bounds: int) -> str:
-    """How many bounds of version ranges have nothing behind them."""
-    count = "1 bound of a version range is" if bounds == 1 else f"{bounds} bounds of ranges are"
-    return f"{count} neither measured nor reported; see: kbtools bounds --open"
-
-
 def verdict(result: Result) -> str:
     """One line: the verdict, the snippet, how long it took and why."""
     verdict, snippet = result.verdict, result.task.snippet
