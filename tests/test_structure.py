@@ -28,7 +28,7 @@ LAYERS = (
     {"config", "outcome", "files", "installation", "repro"},
     {"articles", "cache", "packaged", "running"},
     {"toolchains"},
-    {"evidence"},
+    {"evidence", "tables"},
     {"matching", "checks", "ci"},
     {"verification"},
     {"reports", "site"},

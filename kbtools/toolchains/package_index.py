@@ -14,7 +14,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
+from http.client import HTTPResponse
 from pathlib import Path
+from typing import cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
@@ -50,6 +52,12 @@ class IndexFile(msgspec.Struct, frozen=True, rename="kebab"):
     yanked: bool | str = False
     upload_time: datetime.datetime | None = None
     """When it was published, where the index says so (PEP 700)."""
+    url: str = ""
+    """Where it is; an index may write it relative to its page."""
+    size: int = 0
+    """Bytes; 0 where the index does not say."""
+    hashes: dict[str, str] = {}
+    """Name of an algorithm, as in `sha256` → the digest in hexadecimal."""
 
 
 class ProjectPage(msgspec.Struct, frozen=True):
@@ -128,9 +136,8 @@ def files_of(url: str, settings: PipSettings) -> tuple[IndexFile, ...]:
     request = urllib.request.Request(_public(url), headers={"Accept": ACCEPT})
     if credentials := _credentials(url):  # not to be sent to where the index redirects us
         request.add_unredirected_header("Authorization", credentials)
-    context = ssl.create_default_context(cafile=settings.cert or None)
     try:
-        with urllib.request.urlopen(request, timeout=SECONDS, context=context) as response:
+        with open_url(request, settings) as response:
             content, kind = response.read(), response.headers.get_content_type()
     except urllib.error.HTTPError as error:
         if error.code in (404, 410):
@@ -149,15 +156,31 @@ def files_of(url: str, settings: PipSettings) -> tuple[IndexFile, ...]:
         raise PackageIndexError(f"{_public(url)} is not a page of an index: {error}") from error
 
 
+def open_url(request: urllib.request.Request, settings: PipSettings) -> HTTPResponse:
+    """The answer to a request, with the certificates that pip is configured with.
+
+    Raises:
+        OSError: nobody answers, or the answer is an error.
+    """
+    context = ssl.create_default_context(cafile=settings.cert or None)
+    response = urllib.request.urlopen(request, timeout=SECONDS, context=context)
+    return cast(HTTPResponse, response)
+
+
 def links_in(html: str) -> Iterator[IndexFile]:
     """The files that a page of HTML links to, as PEP 503 describes it."""
     parser = _Links()
     parser.feed(html)
     parser.close()
     for attributes in parser.links:
-        filename = unquote(urlsplit(attributes.get("href") or "").path.rpartition("/")[2])
+        url, _, fragment = (attributes.get("href") or "").partition("#")
+        algorithm, equals, digest = fragment.partition("=")
         yield IndexFile(
-            filename, attributes.get("data-requires-python"), "data-yanked" in attributes
+            unquote(urlsplit(url).path.rpartition("/")[2]),
+            attributes.get("data-requires-python"),
+            "data-yanked" in attributes,
+            url=url,
+            hashes={algorithm: digest} if equals else {},
         )
 
 
@@ -179,7 +202,10 @@ def _files_in(place: Path) -> tuple[IndexFile, ...]:
     try:
         if page.is_file():
             return tuple(links_in(page.read_text("utf-8")))
-        return tuple(IndexFile(file.name) for file in place.iterdir())
+        return tuple(
+            IndexFile(file.name, url=file.absolute().as_uri(), size=file.stat().st_size)
+            for file in place.iterdir()
+        )
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, UnicodeDecodeError) as error:
