@@ -12,6 +12,7 @@ from kbtools.evidence import store
 from kbtools.evidence.rows import Row
 from kbtools.evidence.verdicts import Verdict, VerdictName, expect, judge
 from kbtools.toolchains.affected import parse_range
+from kbtools.toolchains.model import Toolchain
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -125,8 +126,19 @@ def where(observation: Observation, headline: Sequence[str]) -> str:
 
     `headline` has the names of the packages that toolchains are named by.
     """
-    toolchain = observation.row.toolchain
-    ran_on = toolchain.label(headline)
-    if "gpus" in headline and not observation.snippet.gpus:
-        ran_on = f"{toolchain.software(headline)}, no GPU used"
-    return "; ".join(filter(None, (ran_on, observation.row.outcome.where)))
+    machine = ran_on(observation.row.toolchain, headline, on_gpu=observation.snippet.gpus > 0)
+    return "; ".join(filter(None, (machine, observation.row.outcome.where)))
+
+
+def ran_on(toolchain: Toolchain, headline: Sequence[str], *, on_gpu: bool) -> str:
+    """The software, and the GPU if one was used: one that was only there did not run anything.
+
+    Args:
+        toolchain: What is installed, and the machine that it is on.
+        headline: The names of the packages that toolchains are named by; `gpus` among them if the
+            GPU is to be named.
+        on_gpu: Whether what was run there used a GPU.
+    """
+    if on_gpu or "gpus" not in headline:
+        return toolchain.label(headline)
+    return f"{toolchain.software(headline)}, no GPU used"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from markupsafe import Markup, escape
 
@@ -13,6 +15,7 @@ from kbtools.articles.parsing import Fence, Heading, Page
 from kbtools.articles.replies import command_for_strangers
 from kbtools.articles.translations import is_outdated
 from kbtools.evidence.board import Cell
+from kbtools.evidence.state import Observation, ran_on
 from kbtools.evidence.tried import tried_ranges
 from kbtools.site.model import ArticleView, download_path, issue_path
 from kbtools.site.pages import bounds, marks, prose, refereed, tried
@@ -248,16 +251,17 @@ def needs_to_run(frame: Frame, view: ArticleView) -> str:
 def evidence(frame: Frame, view: ArticleView) -> str:
     """The table of evidence: toolchains × snippets."""
     columns = [snippet for snippet in view.article.snippets if view.observations_of(snippet.id)]
+    headline = frame.model.headline
     rows: dict[str, dict[str, object]] = {}
-    for observation in view.observations:
-        toolchain = observation.row.toolchain
-        row = rows.setdefault(
-            toolchain.identity,
-            {"toolchain": toolchain, "cells": {}, "day": observation.row.when, "targets": set()},
-        )
-        row["cells"][observation.snippet.id] = marks.of_run(frame, observation)  # type: ignore[index]
-        row["targets"] |= set(observation.row.outcome.targets)  # type: ignore[operator]
-        row["day"] = max(row["day"], observation.row.when)  # type: ignore[call-overload]
+    for identity, observed in view.by_toolchain.items():
+        toolchain = observed[0].row.toolchain
+        on_gpu = any(observation.snippet.gpus for observation in observed)
+        rows[identity] = {
+            "machine": ran_on(toolchain, headline, on_gpu=on_gpu),
+            "compiled": compiled(frame, observed, on_gpu=on_gpu),
+            "cells": {o.snippet.id: marks.of_run(frame, o) for o in observed},
+            "day": max(observation.row.when for observation in observed),
+        }
     position = {toolchain.identity: i for i, toolchain in enumerate(frame.model.toolchains)}
     ordered = sorted(rows.items(), key=lambda item: position.get(item[0], len(position)))
     return frame.html(
@@ -268,6 +272,23 @@ def evidence(frame: Frame, view: ArticleView) -> str:
         needs=needs_to_run(frame, view),
         refereed=refereed.line(frame, view),
     )
+
+
+def compiled(frame: Frame, observed: Sequence[Observation], *, on_gpu: bool) -> str:
+    """What the snippets that used no GPU were compiled for on a toolchain; empty if for nothing.
+
+    Args:
+        frame: The page that it is for.
+        observed: The runs of an article on the toolchain.
+        on_gpu: Whether others of these runs used a GPU, so that it has to be said which did not.
+    """
+    ahead = [o for o in observed if o.row.outcome.targets and not o.snippet.gpus]
+    targets = {target for observation in ahead for target in observation.row.outcome.targets}
+    if not targets:
+        return ""
+    text = frame.words("logs.compiled-for", what=", ".join(sorted(targets)))
+    names = ", ".join(dict.fromkeys(observation.snippet.id for observation in ahead))
+    return frame.words("logs.compiled-only", names=names, compiled=text) if on_gpu else text
 
 
 def upstream(frame: Frame, view: ArticleView) -> str:

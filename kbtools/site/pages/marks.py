@@ -49,7 +49,7 @@ def sign_of(name: VerdictName) -> str:
 def of_run(frame: Frame, observation: Observation) -> Mark:
     """The mark of one run of one snippet."""
     sign = sign_of(observation.verdict.name)
-    words = frame.words(f"verdict.{observation.verdict.name}")
+    words = frame.words(f"verdict.{observation.verdict.name}") + compiled(frame, observation)
     return Mark(
         sign, KINDS[sign], words, frame.to(logs_path(frame.model, observation, frame.language))
     )
@@ -67,7 +67,16 @@ def of_cell(frame: Frame, view: ArticleView, cell: Cell, toolchain: Toolchain) -
     kind = KINDS[cell.mark]
     run = telling(view, cell, toolchain) if cell.verdicts else None
     url = frame.to(logs_path(frame.model, run, frame.language)) if run else ""
-    return Mark(cell.mark, kind, frame.words(f"mark.{kind}"), url)
+    words = frame.words(f"mark.{kind}") + (compiled(frame, run) if run else "")
+    return Mark(cell.mark, kind, words, url)
+
+
+def compiled(frame: Frame, observation: Observation) -> str:
+    """What a run compiled for, where no GPU of its machine ran it; empty for all others."""
+    targets = observation.row.outcome.targets
+    if not targets or observation.snippet.gpus:
+        return ""
+    return f"; {frame.words('logs.compiled-for', what=', '.join(targets))}"
 
 
 def telling(view: ArticleView, cell: Cell, toolchain: Toolchain) -> Observation | None:

@@ -62,7 +62,7 @@ def strip(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> list[Mark]:
         measured = {cell.mark for _, cell in members} & {FAILS, WORKS, CONTRADICTED}
         if len(measured) > 1:
             parts = [
-                (f"{label}, {_apart(toolchain, headline)}", toolchain, cell)
+                (f"{label}, {_apart(view, toolchain, headline)}", toolchain, cell)
                 for toolchain, cell in members
                 if cell.mark
             ]
@@ -97,8 +97,10 @@ def label_of(toolchain: Toolchain, names: Sequence[str], headline: Sequence[str]
     )
 
 
-def _apart(toolchain: Toolchain, headline: Sequence[str]) -> str:
-    gpu = toolchain.gpus[0].name if toolchain.gpus else f"Python {toolchain.python}"
+def _apart(view: ArticleView, toolchain: Toolchain, headline: Sequence[str]) -> str:
+    observed = view.by_toolchain.get(toolchain.identity, ())
+    on_gpu = toolchain.gpus and any(observation.snippet.gpus for observation in observed)
+    gpu = toolchain.gpus[0].name if on_gpu else f"Python {toolchain.python}"
     return f"{toolchain.brief(headline)}, {gpu}"
 
 
