@@ -73,6 +73,8 @@ def members(root: Path) -> Iterator[tuple[str, bytes]]:
             matter = yaml.safe_load(content.split(b"---\n", 2)[1])
             signatures[matter["id"]] = matter.get("signatures", [])
         yield f"kb/notices/{notice.name}", content
+    for probes in sorted((root / "kb/probes").glob("*.py")):
+        yield f"kb/probes/{probes.name}", probes.read_bytes()
     for data_file in sorted((root / "kb/files").glob("*")):
         yield f"kb/files/{data_file.name}", data_file.read_bytes()
     for evidence in sorted((root / "evidence").glob("*.jsonl")):

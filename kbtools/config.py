@@ -229,6 +229,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         return self.articles / "notices"
 
     @property
+    def probes(self) -> Path:
+        """Folder of the probes, which `kbtools doctor` imports and runs."""
+        return self.articles / "probes"
+
+    @property
     def data_files(self) -> Path:
         """Folder of the files that snippets get copies of."""
         return self.articles / "files"

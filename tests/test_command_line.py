@@ -81,7 +81,7 @@ def test_a_command_imports_only_its_own_module() -> None:
 
 READING = (
     *("explain", "search", "list", "matrix", "link", "env", "diagnose", "verify"),
-    *("known", "claims"),
+    *("known", "claims", "doctor"),
 )
 """Serve the knowledge base that came with kbtools where there is none around them."""
 ANYWHERE = ("init", "rules", "run", "mcp", "answer", "comment", *READING)

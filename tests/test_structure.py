@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from kbtools import config
+from kbtools.doctor import bundle
 from kbtools.toolchains.model import MACHINE
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +28,7 @@ PYTHON_FILES = sorted(
 LAYERS = (
     {"config", "outcome", "files", "installation", "repro"},
     {"articles", "cache", "packaged", "running"},
-    {"toolchains"},
+    {"doctor", "toolchains"},
     {"evidence", "tables"},
     {"matching", "checks", "ci"},
     {"verification"},
@@ -43,11 +44,17 @@ DOORS = (
     "integrations/notebook.py",
     "integrations/pytest_plugin.py",
     "integrations/wrapping.py",
+    "doctor/main.py",
 )
 PRINTING = [*(PACKAGE / "cli").glob("*.py"), *(PACKAGE / name for name in DOORS)]
 """May print and exit, and so may what runs in a process of its own."""
 ALONE = ("zygote.py", "keeper.py", "child.py", "sandbox.py", "filesystem_view.py", "describe.py")
-PORTABLE = [PACKAGE / "repro.py", *(PACKAGE / "running" / name for name in ALONE)]
+PORTABLE = [
+    PACKAGE / "repro.py",
+    *(PACKAGE / "running" / name for name in ALONE),
+    *(PACKAGE / "doctor" / f"{name}.py" for name in bundle.PORTABLE if name != "__init__"),
+    *(file for file in (ROOT / "kb" / "probes").glob("*.py") if file.name != "__init__.py"),
+]
 """Run by the toolchain's own interpreter: Python 3.9 or newer with nothing installed."""
 
 
@@ -242,6 +249,8 @@ def test_portable(file: Path) -> None:
     module = ast.parse(file.read_text("utf-8"), feature_version=(3, 9))
     allowed = sys.stdlib_module_names - {"tomllib"}  # newer than 3.9
     allowed |= {name.removesuffix(".py") for name in ALONE}  # beside each other in one folder
+    if file.parent.name in ("doctor", "probes"):  # doctor.pyz holds both
+        allowed |= {"kbtools", "kb_probes"}
     assert {name.partition(".")[0] for name in imported(iter(module.body))} <= allowed
     future = [node.names[0].name for node in module.body if isinstance(node, ast.ImportFrom)]
     assert "annotations" in future, "3.9 cannot evaluate `int | None`"

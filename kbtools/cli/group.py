@@ -30,6 +30,7 @@ SECTIONS = {
         "search": "kbtools.cli.search.search",
         "known": "kbtools.cli.known.known",
         "fits": "kbtools.cli.fits.fits",
+        "doctor": "kbtools.cli.doctor.doctor",
         "explain": "kbtools.cli.explain.explain",
         "score": "kbtools.cli.diagnose.score",
     },
