@@ -11,7 +11,7 @@ from examples import check, lay_out
 
 from kbtools.articles.claims import Claim, Standing, claims, kinds_of, share
 from kbtools.articles.parsing import Page, parse_page
-from kbtools.articles.receipts import Kind, kind_of, url
+from kbtools.articles.receipt_grammar import Kind, kind_of, url
 from kbtools.articles.sentences import Sentence, sentences
 from kbtools.cli import main
 from kbtools.config import Config, decode
@@ -123,9 +123,11 @@ def test_receipts_of_sentences(body: str, expected: list[list[str]]) -> None:
         ("a/b@v1 y.py:7", Kind.SOURCE, "https://github.com/a/b/blob/v1/y.py#L7"),
         ("a/b@v1 y.py:7-9", Kind.SOURCE, "https://github.com/a/b/blob/v1/y.py#L7-L9"),
         ("inferred", Kind.INFERRED, ""),
-        ("a/b@v1.0", Kind.MALFORMED, ""),
+        ("a/b@v1.0", Kind.SOURCE, "https://github.com/a/b/tree/v1.0"),
+        ("a/b@ x.py", Kind.MALFORMED, ""),
         ("a/b#0", Kind.MALFORMED, ""),
-        ("https://x.org", Kind.MALFORMED, ""),
+        ("https://x.org", Kind.PAGE, "https://x.org"),
+        ("http://x.org", Kind.MALFORMED, ""),
         ("sic", None, ""),
         ("grid", None, ""),
         ("0, 1", None, ""),

@@ -10,7 +10,7 @@ import pytest
 from ledgers import add_article, invoke, ledger, model_of, open_window
 from packaging.version import Version
 
-from kbtools.articles.notices import receipt_url
+from kbtools.articles.receipt_grammar import url
 from kbtools.checks.base import load_base
 from kbtools.cli import radar as radar_command
 from kbtools.config import Config
@@ -44,7 +44,7 @@ def test_page(config: Config, language: str) -> None:
     ] in page
     assert {"en": "Upgrade to triton 3.6.0.", "zh": "升级到 triton 3.6.0。"}[language] in page
     for receipt in ("owner/repo#12", "owner/repo#13", "owner/repo@v3.6.0 python/core.py:120"):
-        assert receipt_url(receipt) in page
+        assert url(receipt) in page
     assert "kb-state--reported" in page
     assert "kb-state--measured" not in page
 

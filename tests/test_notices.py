@@ -11,6 +11,7 @@ from examples import record_failure
 from ledgers import LOG, REPRO, add_article, invoke, ledger, model_of, record
 
 from kbtools.articles.notice_text import notice_markdown
+from kbtools.articles.receipt_grammar import brackets
 from kbtools.checks.base import load_base
 from kbtools.config import Config
 from kbtools.matching import Index, Matcher, of_base
@@ -92,7 +93,7 @@ def test_explain_and_search(config: Config) -> None:
     """`explain` begins with what a notice is worth; `search` says it, too; `kbn1` is an id."""
     text = invoke(config, "explain", "kbn1").output
     assert text.index("Reported, not run here; looked up on 2026-01-31") < text.index("Upgrade")
-    assert "[owner/repo#13, owner/repo@v3.6.0 python/core.py:120]" in text
+    assert "[owner/repo#13] [owner/repo@v3.6.0 python/core.py:120]" in text
     assert (
         "reported, not run here; looked up on 2026-01-31"
         in invoke(config, "search", "gradients").output
@@ -202,7 +203,7 @@ def test_markdown_of_all(config: Config) -> None:
     receipts = [bound.receipt for bound in matter.bounds]
     receipts += [remedy.receipt for remedy in matter.remedies]
     receipts += [dead.receipt for dead in matter.no_help]
-    assert all(receipt in text for receipt in receipts)
+    assert all(brackets(receipt) in text for receipt in receipts)
 
 
 def test_sm_of(config: Config) -> None:

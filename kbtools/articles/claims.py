@@ -15,7 +15,8 @@ import msgspec
 
 from kbtools.articles.model import Place
 from kbtools.articles.parsing import Page
-from kbtools.articles.receipts import Kind, Receipt
+from kbtools.articles.receipt_grammar import Kind
+from kbtools.articles.receipts import Receipt
 from kbtools.articles.sentences import CODE, Sentence, sentences
 from kbtools.config import Config
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kbtools.articles import links
 from kbtools.articles.notices import Notice
+from kbtools.articles.receipt_grammar import brackets
 from kbtools.config import Config
 
 
@@ -54,14 +55,15 @@ def notice_markdown(notice: Notice, config: Config, word: str = "reported") -> s
     if matter.retired:
         lines += [f"Retired since {matter.retired.since}: {_line(matter.retired.reason)}", ""]
     lines += [f"What helps, as reported: {_line(matter.summary)}", ""]
-    lines += [f"- {_line(remedy.do)} [{remedy.receipt}]" for remedy in matter.remedies]
+    lines += [f"- {_line(remedy.do)} {brackets(remedy.receipt)}" for remedy in matter.remedies]
     if matter.no_help:
         lines += ["", "Does not help, as reported:", ""]
-    lines += [f"- {_line(d.do)} {_line(d.why)} [{d.receipt}]" for d in matter.no_help]
+    lines += [f"- {_line(d.do)} {_line(d.why)} {brackets(d.receipt)}" for d in matter.no_help]
     lines += ["", f"Reported on {window(notice)}:", ""]
-    lines += [f"- `{bound.bound}` [{bound.receipt}]" for bound in matter.bounds]
+    lines += [f"- `{bound.bound}` {brackets(bound.receipt)}" for bound in matter.bounds]
     if matter.hardware:
-        lines.append(f"- hardware: {_line(hardware_words(notice))} [{matter.hardware.receipt}]")
+        cited = brackets(matter.hardware.receipt)
+        lines.append(f"- hardware: {_line(hardware_words(notice))} {cited}")
     lines += ["", notice.article.body.strip(), ""]
     if matter.article:
         lines.append(f"- Article about it: {matter.article}")

@@ -6,7 +6,6 @@ Its front matter holds everything that a table or an assistant needs; its text i
 from __future__ import annotations
 
 import datetime
-import re
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -24,34 +23,7 @@ from kbtools.articles.model import (
     Text,
     Upstream,
 )
-from kbtools.articles.reported import RECEIPT, Receipts, ReportedBound
-
-
-def receipts_of(text: str) -> tuple[str, ...]:
-    """The single receipts of a `receipt`."""
-    return tuple(text.split(", "))
-
-
-def receipt_url(receipt: str) -> str:
-    """The address of what a receipt names: a thread, a source at a tag, a page.
-
-    Raises:
-        ValueError: it is not a receipt.
-    """
-    if not RECEIPT.fullmatch(receipt):
-        raise ValueError(f"invalid receipt `{receipt}`")
-    if receipt.startswith("https://"):
-        return receipt
-    where, _, path = receipt.partition(" ")
-    if "#" in where:
-        repository, _, number = where.partition("#")
-        return f"https://github.com/{repository}/issues/{number}"
-    repository, _, tag = where.partition("@")
-    if not path:
-        kind = "commit" if re.fullmatch(r"[0-9a-f]{7,40}", tag) else "tree"
-        return f"https://github.com/{repository}/{kind}/{tag}"
-    file, _, line = path.partition(":")
-    return f"https://github.com/{repository}/blob/{tag}/{file}" + (f"#L{line}" if line else "")
+from kbtools.articles.reported import Receipts, ReportedBound
 
 
 class Remedy(msgspec.Struct, frozen=True):

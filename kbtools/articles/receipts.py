@@ -1,44 +1,22 @@
-"""What stands behind a sentence: `[r3]`, `[owner/repo#12]`, `[owner/repo@tag path]`, in its text.
+"""The receipts in a text: `[r3]`, `[owner/repo#12]`, `[owner/repo@tag path]`.
 
 The Markdown parser finds them, by a rule of its own: it knows where code is. Rules, pages and
-`kbtools claims` ask this module, so that they agree on what a receipt is.
+`kbtools claims` ask this module. What a receipt may be says `receipt_grammar`.
 """
 
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 
 import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
-NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
-"""Of a project: `owner/repo`."""
-SNIPPET = re.compile(r"(?:(?P<article>[A-Z][A-Z-]{0,9}\d+)/)?(?P<snippet>[a-z][a-z-]*\d[a-z0-9-]*)")
-THREAD = re.compile(rf"(?P<project>{NAME})#(?P<number>[1-9]\d*)")
-COMMIT = re.compile(rf"(?P<project>{NAME})@(?P<commit>[0-9a-f]{{7,40}})")
-SOURCE = re.compile(
-    rf"(?P<project>{NAME})@(?P<tag>[\w][\w./+-]*) (?P<path>[^\s\[\]:#?]+)"
-    r"(?::(?P<first>[1-9]\d*)(?:-(?P<last>[1-9]\d*))?)?"
-)
-INFERRED = "inferred"
+from kbtools.articles.receipt_grammar import Kind, kind_of, url
+
 BRACKET = re.compile(r"\[([^\[\]\n]{2,300})\](?![(\[])|\[([^\[\]\n]{2,300})\](?=\[[^\[\]\n]+\])")
 """A text in square brackets that is no link. Another bracket may follow it: a second receipt."""
-LIKE = re.compile(rf"{NAME}\s*[#@]|[A-Z][A-Z-]{{0,9}}\d+/\S|https?://\S+")
-"""How a text in brackets begins that is meant as a receipt, whether it is well formed or not."""
 STEP = "write [r3], [owner/repo#12] or [owner/repo@tag path/file.py:120], each in its own brackets"
-
-
-class Kind(StrEnum):
-    """What a receipt leads to."""
-
-    SNIPPET = "snippet"
-    THREAD = "thread"
-    SOURCE = "source"
-    PAGE = "page"
-    INFERRED = "inferred"
-    MALFORMED = "malformed"
 
 
 class Receipt(msgspec.Struct, frozen=True, order=True):
@@ -53,19 +31,6 @@ class Receipt(msgspec.Struct, frozen=True, order=True):
     right above its snippet."""
 
 
-def kind_of(text: str) -> Kind | None:
-    """What a text in square brackets is a receipt for; None if it is prose."""
-    if text == INFERRED:
-        return Kind.INFERRED
-    if SNIPPET.fullmatch(text):
-        return Kind.SNIPPET
-    if THREAD.fullmatch(text) or COMMIT.fullmatch(text):
-        return Kind.THREAD
-    if SOURCE.fullmatch(text):
-        return Kind.SOURCE
-    return Kind.MALFORMED if LIKE.match(text) else None
-
-
 def snippet_name(text: str, article: str) -> str:
     """The name of the snippet that a receipt means, as in `KB0002/r1`.
 
@@ -74,19 +39,6 @@ def snippet_name(text: str, article: str) -> str:
         article: The id of the article that it stands in.
     """
     return text if "/" in text else f"{article}/{text}"
-
-
-def url(text: str) -> str:
-    """The address of a thread, a commit, or a source at a tag, on the host; empty for others."""
-    if match := THREAD.fullmatch(text):
-        return f"https://github.com/{match['project']}/issues/{match['number']}"
-    if match := COMMIT.fullmatch(text):
-        return f"https://github.com/{match['project']}/commit/{match['commit']}"
-    if match := SOURCE.fullmatch(text):
-        lines = f"#L{match['first']}" if match["first"] else ""
-        lines += f"-L{match['last']}" if match["last"] else ""
-        return f"https://github.com/{match['project']}/blob/{match['tag']}/{match['path']}{lines}"
-    return ""
 
 
 def name_of(receipt: Receipt, article: str) -> str:
@@ -111,7 +63,7 @@ def address_of(receipt: Receipt, article: str) -> str:
     if receipt.kind is Kind.SNIPPET:
         identifier, _, snippet = snippet_name(receipt.text, article).partition("/")
         return f"{identifier}/logs/#{snippet}"
-    return receipt.text if receipt.kind is Kind.PAGE else url(receipt.text)
+    return url(receipt.text) or (receipt.text if receipt.kind is Kind.PAGE else "")
 
 
 def receipts_in(text: str) -> tuple[Receipt, ...]:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-_REPOSITORY = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
-_THREAD = rf"{_REPOSITORY}#[1-9]\d*"
-_SOURCE = rf"{_REPOSITORY}@[\w.+-]+( [\w./+-]+(:[1-9]\d*)?)?"
-_PAGE = r"https://[^\s,]+"
-_RECEIPT = rf"({_THREAD}|{_SOURCE}|{_PAGE})"
-RECEIPT = re.compile(_RECEIPT)
-"""One receipt: `owner/repo#12`, `owner/repo@tag path:line`, or an address of documentation."""
+from kbtools.articles.receipt_grammar import FIELD
 
-Receipts = Annotated[str, Meta(pattern=rf"^{_RECEIPT}(, {_RECEIPT})*$")]
+Receipts = Annotated[str, Meta(pattern=FIELD)]
 """What stands behind a statement: one receipt, or several joined by a comma."""
 
 

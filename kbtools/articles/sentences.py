@@ -14,7 +14,8 @@ from markdown_it.token import Token
 
 from kbtools.articles.decoding import decode_fence_keys, snippet_id
 from kbtools.articles.parsing import ROLES, Page
-from kbtools.articles.receipts import Kind, Receipt, kind_of, understand_receipts
+from kbtools.articles.receipt_grammar import Kind, kind_of
+from kbtools.articles.receipts import Receipt, understand_receipts
 
 CODE, RECEIPT = "\ufffc", "\ufffb"
 """Stand for each character of a code span, and of a receipt, where words are looked for."""

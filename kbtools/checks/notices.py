@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
@@ -12,15 +11,16 @@ from kbtools.articles.decoding import parse_affected
 from kbtools.articles.model import ABSENT, Problem
 from kbtools.articles.notices import Notice
 from kbtools.articles.parsing import Page
-from kbtools.articles.reported import RECEIPT
+from kbtools.articles.receipt_grammar import Kind
+from kbtools.articles.receipts import receipts_in
 from kbtools.config import Config
 from kbtools.toolchains.affected import parse_range
 from kbtools.toolchains.model import MACHINE
 
 LONGEST = 1500
 """Characters of a notice's text, without its blocks of code."""
-CITED = re.compile(rf"\[({RECEIPT.pattern}|[a-z][a-z0-9-]*\d)\]|\]\(https://")
-"""A receipt in the text: a thread, a source, a snippet of this notice, or a link."""
+NO_RECEIPTS = (Kind.INFERRED, Kind.MALFORMED)
+"""What stands in brackets and leads to nothing."""
 
 
 def kb401_bound_without_receipt(page: Page, notice: Notice, config: Config) -> Iterator[Problem]:
@@ -116,7 +116,8 @@ def kb405_text(page: Page, notice: Notice, config: Config) -> Iterator[Problem]:
     below = enumerate(page.lines[page.opening :], page.opening + 1)
     text = "\n".join(line for number, line in below if number not in code).strip()
     line = min(page.opening + 2, len(page.lines))
-    if not CITED.search(text):
+    cited = any(receipt.kind not in NO_RECEIPTS for receipt in receipts_in(text))
+    if not cited and "](https://" not in text:
         step = "end a sentence with [owner/repo#12], the thread that says so"
         yield page.problem(line, "no sentence of the text has a receipt", step)
     if len(text) > LONGEST:

@@ -8,7 +8,8 @@ from collections.abc import Container, Iterator
 
 from kbtools.articles.model import Problem
 from kbtools.articles.parsing import Page
-from kbtools.articles.receipts import BRACKET, STEP, Kind, Receipt, kind_of, snippet_name
+from kbtools.articles.receipt_grammar import Kind, kind_of
+from kbtools.articles.receipts import BRACKET, STEP, Receipt, snippet_name
 from kbtools.articles.sentences import snippet_ids
 from kbtools.articles.translations import is_outdated
 from kbtools.checks.model import Base

@@ -13,7 +13,8 @@ import msgspec
 from kbtools.articles import links
 from kbtools.articles.model import Article
 from kbtools.articles.needs import in_words
-from kbtools.articles.receipts import Kind, address_of, name_of, receipts_in
+from kbtools.articles.receipt_grammar import Kind
+from kbtools.articles.receipts import address_of, name_of, receipts_in
 from kbtools.config import Config
 from kbtools.evidence.state import Observation, state_from, where
 

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from kbtools.articles.model import Affected
-from kbtools.articles.notices import receipts_of
+from kbtools.articles.receipt_grammar import split
 from kbtools.config import KbtoolsError
 from kbtools.evidence.state import has_end
 from kbtools.matching.index import Index, IndexEntry, IndexNotice, Standing
@@ -160,7 +160,7 @@ def _failure(
 def _receipts(notice: IndexNotice) -> Iterator[str]:
     """The receipts of its remedies and bounds, each as it stands in the notice."""
     for _, text in (*notice.remedies, *notice.bounds):
-        yield from receipts_of(text)
+        yield from split(text)
 
 
 def window_of(affected: Affected) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup, escape
 
 from kbtools.articles.model import ABSENT
-from kbtools.articles.notices import receipt_url, receipts_of
+from kbtools.articles.receipt_grammar import split, url
 from kbtools.evidence.bounds import Bound
 from kbtools.evidence.tried import ENDS_ABOVE, ENDS_BELOW, operator_of
 from kbtools.site.model import ArticleView
@@ -32,8 +32,8 @@ def _line(frame: Frame, bound: Bound) -> Markup:
     code = Markup("<code>{}</code>").format(bound.text)
     if bound.standing == "reported":
         links = Markup(", ").join(
-            Markup('<a href="{}">{}</a>').format(receipt_url(receipt), receipt)
-            for receipt in receipts_of(bound.receipt)
+            Markup('<a href="{}">{}</a>').format(url(receipt), receipt)
+            for receipt in split(bound.receipt)
         )
         return Markup("{} {} {}").format(code, frame.words("bounds.reported"), links)
     if bound.standing == "open":

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from kbtools.articles import links
-from kbtools.articles.notices import Notice, receipt_url, receipts_of
+from kbtools.articles.notices import Notice
+from kbtools.articles.receipt_grammar import label, split, url
 from kbtools.articles.reported import ReportedBound
 from kbtools.articles.translations import is_outdated
 from kbtools.evidence.bounds import key_of, name_of
@@ -130,12 +131,7 @@ def _texts(value: object, count: int) -> Sequence[str]:
 
 def named(receipts: str) -> tuple[tuple[str, str], ...]:
     """What each receipt is called on a page, and its address."""
-    return tuple((_short(receipt), receipt_url(receipt)) for receipt in receipts_of(receipts))
-
-
-def _short(receipt: str) -> str:
-    """A receipt as a page names it: of an address the host, else as it is written."""
-    return receipt.split("/")[2] if receipt.startswith("https://") else receipt
+    return tuple((label(receipt), url(receipt)) for receipt in split(receipts))
 
 
 def has_end(alternative: dict[str, str]) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from kbtools.articles.receipts import SOURCE, Kind, kind_of, snippet_name, url
+from kbtools.articles.receipt_grammar import RELEASE, SOURCE, Kind, kind_of, label, url
+from kbtools.articles.receipts import snippet_name
 from kbtools.site.pages.frame import Frame
 
 JOINER = "\u2060"
@@ -60,28 +61,37 @@ def _mark(frame: Frame, text: str) -> Markup | None:
         address = frame.in_language(where or f"{article}/#{snippet}")
         return _link(text, address, words("receipt.snippet"), kind)
     if kind is Kind.THREAD:
-        label = f"#{text.partition('#')[2]}" if "#" in text else text.partition("@")[2][:7]
-        return _link(label, url(text), words("receipt.thread", what=text), kind)
-    if kind is Kind.SOURCE and (match := SOURCE.fullmatch(text)):
-        line = f":{match['first']}" if match["first"] else ""
-        what = f"{match['project']} {match['tag']}, {match['path']}{line}"
-        label = words("receipt.source-mark")
-        return _link(label, url(text), words("receipt.source", what=what), kind)
+        short = f"#{text.partition('#')[2]}" if "#" in text else text.partition("@")[2][:7]
+        return _link(short, url(text), words("receipt.thread", what=text), kind)
+    if kind is Kind.SOURCE:
+        about = words("receipt.source", what=_source(text))
+        return _link(words("receipt.source-mark"), url(text), about, kind)
+    if kind is Kind.PAGE:
+        return _link(label(text), url(text), words("receipt.page", what=text), kind)
     if kind is Kind.INFERRED:
         html = Markup('<span class="kb-receipt kb-receipt--inferred" title="{}">{}</span>')
         return html.format(words("receipt.inferred"), words("receipt.inferred-mark"))
     return None
 
 
-def _link(label: str, address: str, about: str, kind: Kind) -> Markup:
+def _source(text: str) -> str:
+    """The project and its tag; the file, and the first line, where the receipt names them."""
+    if match := SOURCE.fullmatch(text):
+        line = f":{match['first']}" if match["first"] else ""
+        return f"{match['project']} {match['tag']}, {match['path']}{line}"
+    match = RELEASE.fullmatch(text)
+    return f"{match['project']} {match['tag']}" if match else text
+
+
+def _link(short: str, address: str, about: str, kind: Kind) -> Markup:
     """A mark that leads somewhere; what is read aloud begins with what is seen.
 
     Args:
-        label: What is seen.
+        short: What is seen.
         address: Where it leads.
         about: What is there, in words.
         kind: Of the receipt, for its colour.
     """
     return Markup(
         '<a class="kb-receipt kb-receipt--{}" href="{}" title="{}" aria-label="{}: {}">{}</a>'
-    ).format(kind, escape(address), about, label, about, label)
+    ).format(kind, escape(address), about, short, about, short)
