@@ -60,6 +60,10 @@ def pack(root: Path, file: Path) -> None:
 def members(root: Path) -> Iterator[tuple[str, bytes]]:
     """Name and content of each file of the archive."""
     yield "kbtools.toml", (root / "kbtools.toml").read_bytes()
+    if (root / "tables.toml").is_file():
+        yield "tables.toml", (root / "tables.toml").read_bytes()
+    for table in sorted((root / "tables").glob("*.jsonl")):
+        yield f"tables/{table.name}", table.read_bytes()
     signatures: dict[str, list[dict[str, str]]] = {}
     for article in sorted((root / "kb").glob("*.md")):
         content = article.read_bytes()

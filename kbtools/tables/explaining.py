@@ -134,6 +134,9 @@ class Explanation:
             if why := self._none_admitted(package, constraint):
                 text = f"{constraint.reason.text}; {why.text}"
                 return Reason(text, why.source or constraint.reason.source, why.basis)
+            both = (constraint, *self.question.get(package, ()))
+            if not any(all(c.admits(r.version) for c in both) for r in self.search.of(package)):
+                return constraint.reason
             if package in chosen and not constraint.admits(chosen[package].version):
                 return constraint.reason
         if release and (
