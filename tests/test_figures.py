@@ -53,14 +53,14 @@ def test_each_one_executed() -> None:
 def test_claims() -> None:
     """Nine of ten claims have a receipt, and in the articles of greatest demand none is bare."""
     base = our_base()
-    found = [
+    stated = [
         claim
         for article in base.articles
         for page in [base.page_of(article)]
         for claim in claims(page, base.config, base.sentences_of(page))
     ]
-    assert share(found).percent >= LEAST_SOURCED
-    bare = [f"{claim.place}: {claim.text}" for claim in found
+    assert share(stated).percent >= LEAST_SOURCED
+    bare = [f"{claim.place}: {claim.text}" for claim in stated
             if claim.standing is Standing.BARE and claim.article in DEMAND]  # fmt: skip
     assert bare == []
     assert len({*DEMAND} & {article.id for article in base.articles}) == len(DEMAND) == 26
@@ -75,8 +75,8 @@ def test_facts() -> None:
             if observation.snippet.role is Role.FACT:
                 name = observation.snippet.name
                 verdicts.setdefault(name, set()).add(str(observation.verdict.name))
-    both = [name for name, seen in verdicts.items() if {"holds", "holds-not"} <= seen]
-    assert len(both) >= LEAST_FACTS
+    proven = [name for name, names in verdicts.items() if {"holds", "holds-not"} <= names]
+    assert len(proven) >= LEAST_FACTS
 
 
 @pytest.mark.parametrize("name", ["learn", "kept"])

@@ -68,7 +68,7 @@ def row(article: Article, snippet: str, *targets: str) -> Row:
     return Row(2, snippet, code, WITH_GPU, outcome, WHEN, "0.1.0")
 
 
-def shown(base: Base, *runs: tuple[str, ...]) -> str:
+def table(base: Base, *runs: tuple[str, ...]) -> str:
     """The table of evidence on the page of the first article, after runs with a GPU near."""
     [article] = load_base(config.find(base.root)).articles
     rows = [row(article, *run) for run in runs]
@@ -86,11 +86,11 @@ def test_a_gpu_that_ran_nothing(base: Base) -> None:
     )
     with (base.root / "kbtools.toml").open("a", encoding="utf-8") as file:
         file.write('\n[toolchain]\nheadline = ["triton", "gpus"]\n')
-    page = shown(base, ("f1", "sm_120"))
+    page = table(base, ("f1", "sm_120"))
     assert "no GPU used" in page
     assert "compiled for sm_120" in page
     assert "H200" not in page
-    page = shown(base, ("f1", "sm_120"), ("f2",))
+    page = table(base, ("f1", "sm_120"), ("f2",))
     assert "H200" in page
     assert "f1: compiled for sm_120, no GPU used" in page
     assert "f2:" not in page
