@@ -23,6 +23,10 @@ from kbtools.doctor.planting import MachineSpec, plant
 from kbtools.doctor.probe import Finding, Probe, examine
 from kbtools.doctor.ranges import within
 from kbtools.doctor.redaction import redacted
+from kbtools.evidence.board import Board
+from kbtools.site.data import doctor_file
+from kbtools.site.model import SiteModel
+from kbtools.site.pages.probes import probe_pages
 
 ROOT = Path(__file__).parent.parent
 
@@ -264,3 +268,19 @@ def test_cases_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text("[[a.finds]]\npackage = 1\n")
     with pytest.raises(planting.CaseError, match="package"):
         planting.read(tmp_path)
+
+
+def test_the_site_offers_the_file(tmp_path: Path) -> None:
+    """A page in each language names every probe and its article, and the file is the same."""
+    settings = config.find(ROOT)
+    model = SiteModel(settings, (), Board((), ()))
+    files = dict(doctor_file(model))
+    assert files == {bundle.FILE: bundle.build(settings, bundle.probes_of(settings))}
+    for language in ("en", "zh"):
+        ((path, content),) = probe_pages(model, language)
+        assert path == ("probes.md" if language == "en" else "zh/probes.md")
+        for probe in bundle.probes_of(settings):
+            assert f'id="{probe.id}"' in content.decode()
+            assert f"{probe.article}/" in content.decode()
+    empty = msgspec.structs.replace(model, config=msgspec.structs.replace(settings, root=tmp_path))
+    assert list(doctor_file(empty)) == list(probe_pages(empty, "en")) == []

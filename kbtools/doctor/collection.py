@@ -27,12 +27,15 @@ def load(folder: str = "") -> List[Probe]:
     Raises:
         ProbeError: a file cannot be imported, or two probes have the same id.
     """
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # looking changes nothing
     try:
         package = _package(folder) if folder else importlib.import_module(PACKAGE)
         names = sorted(entry.name for entry in pkgutil.iter_modules(package.__path__))
         modules = [importlib.import_module(f"{PACKAGE}.{name}") for name in names]
     except Exception as error:  # whatever a file of probes raises
         raise ProbeError(f"{folder or PACKAGE}: {type(error).__name__}: {error}") from error
+    finally:
+        sys.dont_write_bytecode = writes
     probes: Dict[str, Probe] = {}
     for module in modules:
         for value in vars(module).values():

@@ -9,7 +9,16 @@ from pathlib import Path
 from kbtools.site import theming
 from kbtools.site.data import structured
 from kbtools.site.model import ArticleView, NoticeView, SiteModel, cells_of
-from kbtools.site.pages import board, docs, downloads, lists, maintainers, refereed, releases
+from kbtools.site.pages import (
+    board,
+    docs,
+    downloads,
+    lists,
+    maintainers,
+    probes,
+    refereed,
+    releases,
+)
 from kbtools.site.pages.article import article_page
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.logs import logs_page
@@ -102,6 +111,7 @@ def shared_pages(model: SiteModel) -> Iterator[tuple[str, bytes]]:
         yield board.search_page(Frame(model, language, "search/"))
         yield from board.issue_pages(model, language)
         yield maintainers.maintainers_page(Frame(model, language, maintainers.PATH))
+        yield from probes.probe_pages(model, language)
         yield refereed.refereed_page(Frame(model, language, refereed.PATH))
 
 

@@ -217,6 +217,7 @@ def first_parts(model: SiteModel) -> str:
         "guide",
         "maintainers",
         "refereed",
+        "probes",
         "search",
         "issues",
         "by",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kbtools.articles.data_files import contents
+from kbtools.doctor import bundle
 from kbtools.site.data import api, badges, feeds, notices, osv, shelves, texts
 from kbtools.site.model import SiteModel, data_file_path
 
@@ -22,6 +23,7 @@ def files(model: SiteModel, pages: Iterable[str] = ()) -> Iterator[tuple[str, by
     yield from badges.files(model)
     yield from texts.files(model)
     yield from data_files(model)
+    yield from doctor_file(model)
     yield from texts.sitemaps(model, pages)
 
 
@@ -35,3 +37,14 @@ def data_files(model: SiteModel) -> Iterator[tuple[str, bytes]]:
     digests = {name: digest for s in snippets for name, digest in s.data_files.items()}
     for name, content in contents(model.config, digests).items():
         yield data_file_path(name), content
+
+
+def doctor_file(model: SiteModel) -> Iterator[tuple[str, bytes]]:
+    """The probes as one program, if the knowledge base has any.
+
+    Raises:
+        BundleError: a file of probes cannot be imported, or is about an article that is not there.
+    """
+    probes = bundle.probes_of(model.config)
+    if probes:
+        yield bundle.FILE, bundle.build(model.config, probes)

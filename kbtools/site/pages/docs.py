@@ -11,7 +11,7 @@ from markupsafe import escape
 
 from kbtools.site.data import feeds
 from kbtools.site.model import SiteModel, prefix
-from kbtools.site.pages import maintainers, refereed
+from kbtools.site.pages import maintainers, probes, refereed
 from kbtools.site.pages.frame import Frame
 from kbtools.site.rendering import cut
 
@@ -59,6 +59,9 @@ def guide_page(frame: Frame, pages: dict[str, Document]) -> tuple[str, bytes]:
     ]
     title, lead = words("maintainers.title"), words("maintainers.lead")
     handwritten.append((frame.in_language(maintainers.PATH), title, lead))
+    if (frame.model.config.probes / "__init__.py").is_file():
+        title, lead = words("probes.title"), words("probes.lead")
+        handwritten.insert(0, (frame.in_language(probes.PATH), title, lead))
     title, lead = words("refereed.title"), words("refereed.lead")
     handwritten.append((frame.in_language(refereed.PATH), title, lead))
     generated = [
