@@ -10,6 +10,9 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+import kbtools.repro  # lets Triton 2.x be imported without torch
+
+# isort: split
 import triton
 import triton.language as tl
 
@@ -38,10 +41,8 @@ KERNELS = {
 
 def assemble(name, sm):
     """Compile one kernel down to machine code, in this process."""
-    from kbtools.repro import triton_aot
-
     kernel, signature, constants = KERNELS[name]
-    assert len(triton_aot(kernel, signature, constants, sm=sm)["cubin"]) > 500
+    assert len(kbtools.repro.triton_aot(kernel, signature, constants, sm=sm)["cubin"]) > 500
 
 
 def attempt(name, sm):
@@ -59,6 +60,7 @@ def attempt(name, sm):
     telling = [
         line for line in lines if re.search(r"fatal|error|not a recognized|LLVM ERROR", line, re.I)
     ]
+    telling.sort(key=lambda line: "fatal" not in line)  # a warning of LLVM stands before it
     reason = (telling or lines or [f"exit code {run.returncode}"])[0]
     return re.sub(r"/\S*/", "", reason)[:160]
 

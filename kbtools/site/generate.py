@@ -18,6 +18,7 @@ from kbtools.site.pages import (
     probes,
     refereed,
     releases,
+    tables,
 )
 from kbtools.site.pages.article import article_page
 from kbtools.site.pages.frame import Frame
@@ -108,6 +109,7 @@ def shared_pages(model: SiteModel) -> Iterator[tuple[str, bytes]]:
         yield board.board_page(Frame(model, language, "status/"))
         yield board.paste_page(Frame(model, language, "paste/"))
         yield from releases.release_pages(model, language)
+        yield from tables.table_pages(model, language)
         yield board.search_page(Frame(model, language, "search/"))
         yield from board.issue_pages(model, language)
         yield maintainers.maintainers_page(Frame(model, language, maintainers.PATH))

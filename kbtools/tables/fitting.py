@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from kbtools.tables.answers import Constraint, Constraints, Reason, contradicted
 from kbtools.tables.files import ANY
 from kbtools.tables.machines import Machine, misfit, runs_on
-from kbtools.tables.model import ARCHITECTURES, CUDA, SOURCE, Release
+from kbtools.tables.model import ARCHITECTURES, CUDA, SOURCE, Release, requirement_of
 from kbtools.tables.store import Base
 
 TRIED = 20_000
@@ -93,18 +93,21 @@ class Search:
             constraints: On its package, which may ask for extras.
         """
         extras = {"", *(extra for c in constraints for extra in c.requirement.extras)}
-        environments = [self.machine.markers | {"extra": extra} for extra in sorted(extras)]
         for text in release.requires or ():
-            requirement = Requirement(text)
+            requirement = requirement_of(text)
             name = canonicalize_name(requirement.name)
             if name not in self.known:
                 continue
-            marker = requirement.marker
-            if marker and not any(marker.evaluate(environment) for environment in environments):
+            if not any(_holds(text, self.machine, extra) for extra in extras):
                 continue
             who = f"{release.package} {release.version} requires {requirement.name}"
             reason = Reason(f"{who}{requirement.specifier}", release.source, release.basis)
             yield name, Constraint(requirement, reason)
+
+    def newest(self, package: str) -> Release | None:
+        """The newest release of a package that goes with what it requires; None if none does."""
+        wanted = Constraint(requirement_of(package), Reason(""))
+        return (self.extend({}, {package: [wanted]}) or {}).get(package)
 
     def extend(
         self, chosen: dict[str, Release], constraints: Constraints
@@ -153,3 +156,16 @@ class Search:
     def _needs(self, name: str) -> set[str]:
         """The packages that any release of a package requires."""
         return {package for release in self.of(name) for package, _ in self.required_by(release)}
+
+
+def _holds(text: str, machine: Machine, extra: str) -> bool:
+    return not requirement_of(text).marker or _evaluated(
+        text, machine.python, machine.platform, extra
+    )
+
+
+@cache
+def _evaluated(text: str, python: str, platform: str, extra: str) -> bool:
+    """Whether the marker of a requirement holds; other things of a machine do not matter to it."""
+    marker = requirement_of(text).marker
+    return marker is None or marker.evaluate(Machine(python, platform).markers | {"extra": extra})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal
 
 import msgspec
+from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
@@ -87,6 +89,17 @@ class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
+@cache
+def requirement_of(text: str) -> Requirement:
+    """A requirement of a row, parsed; nobody changes it.
+
+    Raises:
+        InvalidRequirement: it is none.
+    """
+    return Requirement(text)
+
+
+@cache
 def contains(specifier: str, version: str) -> bool:
     """Whether a version lies in a range; its local part does not count."""
     try:

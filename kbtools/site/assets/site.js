@@ -71,6 +71,7 @@ for (const button of document.querySelectorAll(".kb-copy")) {
 const load = (name, use) => import(`./${name}.js`).then(use);
 for (const box of document.querySelectorAll("[data-you]:not(form)")) load("you", (m) => m.mount(box));
 for (const nav of document.querySelectorAll("[data-filters]")) load("filters", (m) => m.mount(nav));
+for (const field of document.querySelectorAll("[data-rows]")) load("rows", (m) => m.mount(field));
 for (const form of document.querySelectorAll("[data-paste]")) load("paste", (m) => m.mount(form));
 
 // Search: a field on the home page and on its own page, and a dialog everywhere.

@@ -13,6 +13,7 @@ from kbtools.site.model import ArticleView, SiteModel, cells_of
 from kbtools.site.pages.frame import Frame
 from kbtools.site.pages.strip import names_of, strip
 from kbtools.site.rendering import cut
+from kbtools.tables import declared as tables
 
 NEWEST = 8
 
@@ -171,4 +172,5 @@ def home_page(frame: Frame) -> tuple[str, bytes]:
         sample_names=", ".join(names_of(sample)) if sample else "",
         strip=strip(frame, sample, cells_of(sample, model.toolchains)) if sample else [],
         roles=tuple(Role),
+        has_tables=(model.config.root / tables.FILE).is_file(),
     )
