@@ -105,6 +105,15 @@ def test_what_is_not_known() -> None:
     assert answer.line == ("engine==3.0", "mystery>1")
 
 
+def test_the_c_library() -> None:
+    """A wheel for a newer glibc is passed over; without one given, its need is named."""
+    rows = base(release("engine", "2.0", glibc="2.34"), release("engine", "1.0", glibc="2.17"))
+    old = fit(rows, Machine("3.12", "linux-x86_64", glibc="2.28"), ["engine"])
+    assert old.versions == {"engine": "1.0"}
+    assert reasons(old) == {"engine 2.0": "the wheels of engine 2.0 need glibc 2.34"}
+    assert any("glibc 2.34" in text for text in fit(rows, MACHINE, ["engine"]).unknown)
+
+
 def test_what_needs_others_decides() -> None:
     """The newest server decides about its engine, and no old loose server is dug out."""
     servers = (

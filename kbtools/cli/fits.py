@@ -19,7 +19,7 @@ from kbtools.cli.group import config_to_read
 @click.option("--driver", default="", help="Version of the NVIDIA driver, as in 570.86.")
 @click.option("--python", default="", help="Python, as in 3.13. [default: that of kbtools]")
 @click.option("--platform", "system", default="", help="As in linux-x86_64. [default: this one]")
-@click.option("--glibc", default="", help="Version of the C library, as in 2.31.")
+@click.option("--glibc", default="", help="C library, as in 2.31. [default: this one]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def fits(
@@ -54,7 +54,7 @@ def fits(
         platform=system or here(),
         sm=sm_of(gpu, knowledge) if gpu else "",
         driver=driver,
-        glibc=glibc,
+        glibc=glibc or ("" if system else platform.libc_ver()[1]),
     )
     answer = fit(store.read(config), machine, wants)
     versions = {**answer.versions, "python": machine.python.rstrip("t")}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from packaging.version import Version
+
 from kbtools.tables.answers import (
     Choice,
     Constraint,
@@ -178,6 +180,13 @@ class Explanation:
                 needs = ", ".join(f"{name} {text}" for name, text in statement.needs.items())
                 about = ", ".join(f"{name} {versions[name]}" for name in statement.about)
                 yield f"whether your machine has {needs}, which {about} needs"
+        needs_glibc = [release for release in chosen.values() if release.glibc]
+        if needs_glibc and not self.machine.glibc:
+            newest = max(needs_glibc, key=lambda release: Version(release.glibc))
+            yield (
+                f"whether your machine has glibc {newest.glibc}, which the wheel of"
+                f" {newest.package} {newest.version} needs"
+            )
         if chosen and not self.machine.sm:
             yield "for which GPU it is to be: nothing was compared with one"
         yield from self.search.base.tables.notes
