@@ -91,20 +91,20 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the probes that are packed beside this module; the exit code."""
-    given = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a login node may have the locale C
             stream.reconfigure(encoding="utf-8", errors="replace")
-    form = "json" if given.json else "paste" if given.paste else "text"
+    form = "json" if options.json else "paste" if options.paste else "text"
     try:
         about = about_of(pkgutil.get_data("kbtools.doctor", "about.json") or b"{}")
         text, code = answer(
             load(),
             about,
-            python=given.python,
+            python=options.python,
             form=form,
-            gpu=given.gpu,
-            language=given.lang,
+            gpu=options.gpu,
+            language=options.lang,
             colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
         )
     except (InterpreterError, ProbeError) as error:
