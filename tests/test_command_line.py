@@ -81,7 +81,7 @@ def test_a_command_imports_only_its_own_module() -> None:
 
 READING = (
     *("explain", "search", "list", "matrix", "link", "env", "diagnose", "verify"),
-    *("known", "claims", "doctor"),
+    *("known", "claims", "doctor", "fits"),
 )
 """Serve the knowledge base that came with kbtools where there is none around them."""
 ANYWHERE = ("init", "rules", "run", "mcp", "answer", "comment", *READING)
@@ -95,6 +95,7 @@ def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
         "new": ["title"],
         "bisect": ["KB0001", "--package", "numpy"],
         "toolchain": ["list"],
+        "tables": ["sync"],
         "evidence": ["merge", "."],
         "referee": ["KB0001"],
     }.get(name, [])

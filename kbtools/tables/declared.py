@@ -72,6 +72,8 @@ class Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Column of the pages → distributions; it shows the requirement of the first that is there."""
     notes: tuple[str, ...] = ()
     """What the rows cannot know: said with each answer."""
+    notes_in: dict[str, tuple[str, ...]] = {}
+    """The same in other languages, for pages: language → texts."""
     distributions: dict[str, Distribution] = {}
     programs: dict[str, Program] = {}
     reported: dict[str, Reported] = {}

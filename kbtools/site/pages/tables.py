@@ -79,9 +79,13 @@ def _page(
         frame.words("tables.rows", n=len(lines)),
         columns=columns,
         lines=lines,
-        notes=base.tables.notes if name in base.releases else (),
+        notes=_notes(frame, base) if name in base.releases else (),
         back=frame.in_language(PATH),
     )
+
+
+def _notes(frame: Frame, base: Base) -> tuple[str, ...]:
+    return base.tables.notes_in.get(frame.language, base.tables.notes)
 
 
 def _of_releases(
@@ -181,7 +185,7 @@ def fits_page(frame: Frame, base: Base) -> tuple[str, bytes]:
         frame.words("tables.fits"),
         frame.words("tables.fits-lead", platform=PLATFORM),
         groups=groups,
-        notes=base.tables.notes,
+        notes=_notes(frame, base),
         tables=frame.in_language(PATH),
     )
 
