@@ -180,7 +180,10 @@ def runtime_missing(
 ) -> Iterator[Finding]:
     """Extensions that need a CUDA library which is neither loaded by PyTorch nor to be found."""
     process, build = process_of(machine), torch(machine)
-    wheels = wheel_libraries(machine)
+    wheels = {
+        *wheel_libraries(machine),
+        *(m.name for m in process.missing),
+    }  # the latter: PyTorch's
     for name, paths in extensions(machine).items():
         for path in paths if (name in names) != rest and build else ():
             loader = Loader(machine)

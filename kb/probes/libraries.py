@@ -152,16 +152,19 @@ def from_outside(machine: Machine, names: Tuple[str, ...]) -> Iterator[Finding]:
 )
 def torch_library_missing(machine: Machine) -> Iterator[Finding]:
     """PyTorch looks in all folders `nvidia/…/lib` itself where the loader fails."""
-    own = wheel_libraries(machine)
+    own, absent = wheel_libraries(machine), {}
     for missing in process_of(machine).missing:
         cuda = missing.name.startswith(("libcu", "libnccl", "libnv"))
         if cuda and missing.name not in own and missing.name not in DRIVER:
-            yield Finding(
-                missing.requester,
-                (f"no {missing.name}", f"没有 {missing.name}"),
-                missing.name,
-                "pip install --force-reinstall torch",
-            )
+            absent.setdefault(missing.name, missing.requester)
+    if absent:
+        names = " ".join(sorted(absent))
+        yield Finding(
+            next(iter(absent.values())),
+            (f"not found: {names}", f"找不到：{names}"),
+            names,
+            "pip install --force-reinstall torch",
+        )
 
 
 @probe(
