@@ -54,7 +54,15 @@ def model(tmp_path: Path) -> SiteModel:
     (tmp_path / "tables.toml").write_text(TABLES)
     settings = config.find(tmp_path)
     windows = release("engine", "3.0", "wheelset==9; sys_platform == 'linux'", platform="win-amd64")
-    rows = (*ENGINES, release("engine", "0.9", "wheelset==8"))
+    rows = (
+        *ENGINES,
+        release(
+            "engine",
+            "0.9",
+            "wheelset==8; python_version < '3.13'",
+            tags=("cp312-cp312", "cp313-cp313"),
+        ),
+    )
     store.write(settings, "engine", [*rows, windows])
     store.write(settings, "drivers", [DRIVER])
     run = Statement(

@@ -119,14 +119,15 @@ def _of_releases(
 
 
 def _pins(base: Base, release: Release) -> dict[str, str]:
-    """Column → the range that a release requires of the first of its distributions."""
-    python = (*PYTHONS[:1], *pythons_of(release.tags, PYTHONS))[-1]
+    """Column → the range that a release requires, on any of its Pythons, of the first in it."""
+    pythons = pythons_of(release.tags, PYTHONS) or PYTHONS[-1:]
     platform = release.platform if release.platform in PLATFORMS else PLATFORM
-    markers = Machine(python, platform).markers
+    environments = [Machine(python, platform).markers for python in reversed(pythons)]
     ranges: dict[str, str] = {}
     for text in release.requires or ():
         requirement = requirement_of(text)
-        if requirement.marker and not requirement.marker.evaluate(markers):
+        marker = requirement.marker
+        if marker and not any(marker.evaluate(environment) for environment in environments):
             continue
         name: str = canonicalize_name(requirement.name)
         if name != release.package:
