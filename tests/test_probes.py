@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,11 @@ def test_every_probe_speaks_both_languages(probes: list[Probe]) -> None:
         assert probe.level == "fault" or in_language(probe.when, "en"), (
             f"{probe.id}: a risk of what?"
         )
+
+
+def test_forty_environments() -> None:
+    """All probes together find thirty breakages by their articles, and nothing on ten sound."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "doctors.py")]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.stdout.endswith("- kbtools doctor: reports 30 of 30 broken, 0 of 10 sound\n")
+    assert process.returncode == 0

@@ -9,8 +9,8 @@ from typing import Iterator
 from kb_probes.facts import gpus, kernel_driver, pci_gpus, torch
 from kb_probes.libraries import process_of
 
-from kbtools.doctor.loader import Loaded, library_path
-from kbtools.doctor.machine import Machine
+from kbtools.doctor.loader import Loaded, cache_of, library_path
+from kbtools.doctor.machine import Machine, Unanswered
 from kbtools.doctor.probe import RISK, Finding, probe
 from kbtools.doctor.ranges import release
 
@@ -103,8 +103,12 @@ def gpu_without_driver(machine: Machine) -> Iterator[Finding]:
     "GPU 设备在，但统一内存设备不在：CUDA 无法初始化。",
 )
 def no_uvm_device(machine: Machine) -> Iterator[Finding]:
-    """In a container that was given the devices by hand."""
-    if machine.exists("/dev/nvidia0") and not machine.exists("/dev/nvidia-uvm"):
+    """In a container that was given the devices by hand.
+
+    On a host `nvidia-modprobe` makes the device at the first use of CUDA.
+    """
+    makes = machine.which("nvidia-modprobe")
+    if machine.exists("/dev/nvidia0") and not machine.exists("/dev/nvidia-uvm") and not makes:
         yield Finding(
             "/dev/nvidia-uvm",
             ("no such device", "没有这个设备"),
@@ -137,6 +141,8 @@ def device_not_permitted(machine: Machine) -> Iterator[Finding]:
 )
 def no_driver_library(machine: Machine) -> Iterator[Finding]:
     """In a container without `--gpus all`, or with the capability `utility` alone."""
+    if machine.exists("/dev/nvidia0") and not cache_of(machine):
+        raise Unanswered("ldconfig did not answer")
     if machine.exists("/dev/nvidia0") and kernel_driver(machine) and not driver_library(machine):
         yield Finding(
             LIBRARY,
