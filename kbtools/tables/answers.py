@@ -132,6 +132,8 @@ def confirmed(statement: Statement) -> str:
     """What a statement that applies says for a choice; empty if nothing."""
     about = ", ".join(f"{name} {text}" for name, text in statement.about.items())
     if statement.works:
-        return f"{about} works{': ' if statement.note else ''}{statement.note}"
+        facts = [f"{name} {' '.join(values)}" for name, values in statement.facts.items()]
+        details = "; ".join(filter(None, [*facts, statement.note]))
+        return f"seen to work: {about}{f' ({details})' if details else ''}"
     needs = ", ".join(f"{name} {text}" for name, text in statement.needs.items())
     return f"{about} needs {needs}" if needs else ""
