@@ -73,8 +73,12 @@ def test_where_nothing_follows() -> None:
 
 def test_the_range_of_the_article_is_not_its_own(base: Base) -> None:
     """Without `holds` a fact holds everywhere, also where the article is not affected."""
+    reported = 'bounds: [{bound: "python<3", basis: reported, receipt: "owner/repo#12"}]'
     base.article(
-        FAILS, FIX, fence("python fact id=t1", "assert True"), matter="affected: [{python: '<3'}]"
+        FAILS,
+        FIX,
+        fence("python fact id=t1", "assert True"),
+        matter=f"affected: [{{python: '<3'}}]\n{reported}",
     )
     base.kbtools("verify", "--record", "--role", "fact")
     assert check(base.root)[0] == 0

@@ -84,4 +84,5 @@ def show_article(error: BaseException) -> None:
     except Exception as fault:
         message = f"kbtools: no article was looked for: {' '.join(str(fault).split())}"
     if message:
+        sys.stdout.flush()  # it holds the traceback, where it is a pipe or a file
         print(f"\n{message}", file=sys.stderr, flush=True)
