@@ -278,6 +278,7 @@ def test_the_site_offers_the_file(tmp_path: Path) -> None:
     assert files == {bundle.FILE: bundle.build(settings, bundle.probes_of(settings))}
     for language in ("en", "zh"):
         ((path, content),) = probe_pages(model, language)
+        assert b"doctor.pyz&#10;python3 doctor.pyz --python" in content  # a line for each command
         assert path == ("probes.md" if language == "en" else "zh/probes.md")
         for probe in bundle.probes_of(settings):
             assert f'id="{probe.id}"' in content.decode()

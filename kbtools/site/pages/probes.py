@@ -43,7 +43,14 @@ def probe_pages(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
         name=bundle.FILE,
         size=f"{len(content) / 1000:.0f} kB",
         digest=hashlib.sha256(content).hexdigest(),
-        fetch=f"curl -O {address}\n" if site else "",
+        commands="\n".join(
+            [
+                *([f"curl -O {address}"] if site else []),
+                f"python3 {bundle.FILE}",
+                f"python3 {bundle.FILE} --python /path/to/venv/bin/python",
+                f"python3 {bundle.FILE} --paste",
+            ]
+        ),
         rows=[row_of(probe, language) for probe in probes],
     )
 
