@@ -172,5 +172,6 @@ def home_page(frame: Frame) -> tuple[str, bytes]:
         sample_names=", ".join(names_of(sample)) if sample else "",
         strip=strip(frame, sample, cells_of(sample, model.toolchains)) if sample else [],
         roles=tuple(Role),
+        has_probes=(model.config.probes / "__init__.py").is_file(),
         has_tables=(model.config.root / tables.FILE).is_file(),
     )
