@@ -85,11 +85,12 @@ def built(root: Path) -> Path:
     site = root / "site"
     with FileLock(f"{root}.lock"):  # one build for all processes of the tests
         if not site.exists():
-            for name in ("kb", "evidence", "docs"):
+            for name in ("kb", "evidence", "docs", "tables"):
                 shutil.copytree(ROOT / name, root / name)
             for name in (
                 "kbtools.toml",
                 "toolchains.toml",
+                "tables.toml",
                 "mkdocs.yml",
                 "CONTRIBUTING.md",
                 "CHANGELOG.md",
