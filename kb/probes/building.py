@@ -6,8 +6,9 @@ import posixpath
 import re
 from typing import Iterator, Optional, Tuple
 
-from kb_probes.facts import gpus, has_gpu, major, torch
+from kb_probes.facts import has_gpu, major, torch
 
+from kbtools.doctor.hardware import gpus
 from kbtools.doctor.loader import cache_of
 from kbtools.doctor.machine import Machine
 from kbtools.doctor.probe import RISK, Finding, probe

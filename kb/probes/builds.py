@@ -5,17 +5,9 @@ from __future__ import annotations
 import posixpath
 from typing import Iterator
 
-from kb_probes.facts import (
-    driver,
-    gpus,
-    has_gpu,
-    major,
-    requirement,
-    torch,
-    visible,
-    wheel_index,
-)
+from kb_probes.facts import has_gpu, major, requirement, torch, visible, wheel_index
 
+from kbtools.doctor.hardware import driver, gpus
 from kbtools.doctor.machine import Machine
 from kbtools.doctor.probe import RISK, Finding, probe
 from kbtools.doctor.ranges import release, within

@@ -6,9 +6,10 @@ import posixpath
 import re
 from typing import Iterator
 
-from kb_probes.facts import gpus, kernel_driver, pci_gpus, torch
+from kb_probes.facts import pci_gpus, torch
 from kb_probes.libraries import process_of
 
+from kbtools.doctor.hardware import gpus, kernel_driver
 from kbtools.doctor.loader import Loaded, cache_of, library_path
 from kbtools.doctor.machine import Machine, Unanswered
 from kbtools.doctor.probe import RISK, Finding, probe

@@ -1,25 +1,17 @@
-"""What several probes ask: the GPUs, the driver, PyTorch as it was built."""
+"""What several probes ask: the GPUs, PyTorch as it was built."""
 
 from __future__ import annotations
 
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
+from kbtools.doctor.hardware import driver, gpus, kernel_driver
 from kbtools.doctor.installed import Distribution
 from kbtools.doctor.loader import opened
 from kbtools.doctor.machine import Machine
 from kbtools.doctor.ranges import release
 
 INDEX = "https://download.pytorch.org/whl"
-SMI = ("nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader")
-
-
-class Gpu(NamedTuple):
-    """A GPU, as nvidia-smi names it."""
-
-    name: str
-    capability: Tuple[int, ...]
-    """As in (9, 0)."""
 
 
 class Torch(NamedTuple):
@@ -33,36 +25,6 @@ class Torch(NamedTuple):
     folder: str
     targets: Tuple[str, ...]
     """What its kernels are compiled for, as in `sm_90` and `compute_90`; empty if unknown."""
-
-
-def smi(machine: Machine) -> List[List[str]]:
-    """Name, compute capability and driver of each GPU; none if nvidia-smi does not answer."""
-
-    def ask() -> List[List[str]]:
-        result = machine.run(SMI, 2.0)
-        lines = result.output.splitlines() if result and not result.code else []
-        rows = [[cell.strip() for cell in line.split(",")] for line in lines]
-        return [row for row in rows if len(row) == 3 and re.fullmatch(r"\d+\.\d+", row[1])]
-
-    return machine.once("smi", ask)
-
-
-def gpus(machine: Machine) -> List[Gpu]:
-    """The GPUs of the machine, whatever CUDA_VISIBLE_DEVICES says."""
-    return [Gpu(row[0], tuple(int(n) for n in row[1].split("."))) for row in smi(machine)]
-
-
-def kernel_driver(machine: Machine) -> str:
-    """The version of the driver's module in the kernel; empty if none is loaded."""
-    text = machine.read("/proc/driver/nvidia/version") or ""
-    match = re.search(r"^NVRM version:.*?\s(\d{3,}\.\d+(?:\.\d+)?)\s", text, re.MULTILINE)
-    return match[1] if match else ""
-
-
-def driver(machine: Machine) -> str:
-    """The version of the NVIDIA driver; empty if there is none."""
-    rows = [] if kernel_driver(machine) else smi(machine)
-    return kernel_driver(machine) or (rows[0][2] if rows else "")
 
 
 def pci_gpus(machine: Machine) -> List[str]:

@@ -6,8 +6,9 @@ import posixpath
 import re
 from typing import Iterator, List, Tuple
 
-from kb_probes.facts import gpus, torch, visible
+from kb_probes.facts import torch, visible
 
+from kbtools.doctor.hardware import gpus
 from kbtools.doctor.machine import Machine, Unanswered
 from kbtools.doctor.probe import RISK, Finding, probe
 from kbtools.doctor.ranges import within

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import msgspec
@@ -16,6 +16,16 @@ from kbtools.cli.errors import UnknownArticleError
 from kbtools.cli.group import INDEX, config_of, config_to_read
 from kbtools.config import KnowledgeBase
 
+if TYPE_CHECKING:
+    from kbtools.matching.doctor_report import DoctorReport
+
+DOCTOR = click.option(
+    "--doctor",
+    "doctor_file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Read a report of the doctor's, of the machine in question: `kbtools doctor --json`.",
+)
 NO_LINK = "no link: {name} has no address; set `url` of [knowledge-base] in kbtools.toml"
 
 
@@ -31,6 +41,7 @@ NO_LINK = "no link: {name} has no address; set `url` of [knowledge-base] in kbto
     metavar="N",
     help="Show at most N articles.",
 )
+@DOCTOR
 @INDEX
 @click.pass_context
 def diagnose(
@@ -39,9 +50,13 @@ def diagnose(
     as_json: bool,
     as_reply: bool,
     top: int,
+    doctor_file: Path | None,
     index: Path | str | None,
 ) -> None:
     """Find the articles about the failure in FILE, a traceback or a log. [default: standard input]
+
+    What `kbtools doctor` printed may stand in FILE, too: its versions count before those that the
+    log shows, and of articles on the same line the one comes first whose cause it found.
 
     The exit code is 0 if there is an article and 3 if there is none. Nothing leaves this machine.
     """
@@ -56,16 +71,20 @@ def diagnose(
     if index is None:
         config_to_read(ctx)  # says so if it is the one that came with kbtools
     knowledge = matching.load(Path(ctx.obj), index)
+    doctor = _report_in(doctor_file)
     ends = log_ends.read_ends(file)
-    answer = log_ends.in_whole_log(matching.Matcher(knowledge).diagnose(ends.text), ends)
+    of_ends = matching.Matcher(knowledge).diagnose(ends.text, doctor=doctor)
+    answer = log_ends.in_whole_log(of_ends, ends)
     if as_json:
         best = msgspec.structs.replace(answer, matches=answer.matches[:top])
         click.echo(msgspec.json.format(msgspec.json.encode(best)))
     elif as_reply:
+        causes = {finding.article for finding in answer.findings}
         for match in answer.matches[:1]:
             if not match.confident:
                 click.echo(f"not sure: {'; '.join(match.hints)}", err=True)
             line = f"line {match.line} of the log: `{match.text[:200].replace('`', chr(39))}`"
+            line += "; the doctor found its cause, too" if match.id in causes else ""
             day = match.looked_up
             text = replies.reply(match, knowledge, line, is_matched=True, reported=day)
             click.echo(text, nl=False)
@@ -79,6 +98,13 @@ def diagnose(
     sys.exit(0 if answer.matches else 3)
 
 
+def _report_in(file: Path | None) -> DoctorReport | None:
+    """The report in a file; None for no file."""
+    from kbtools.matching.doctor_report import read_report
+
+    return read_report(file.read_text("utf-8", "replace"), str(file)) if file else None
+
+
 @click.command(short_help="Print the permanent link of an article.")
 @click.argument("target", metavar="ID|OWNER/REPO#N|URL", required=False)
 @click.option(
@@ -89,23 +115,30 @@ def diagnose(
     show_default=True,
     help="What to print for each article; `threads` lists the upstream threads that it names.",
 )
+@DOCTOR
 @click.option(
     "--publish",
     is_flag=True,
     help=f"Add the addresses of all current articles to {links.PUBLISHED}.",
 )
 @click.pass_context
-def link(ctx: click.Context, target: str | None, form: str, publish: bool) -> None:
+def link(
+    ctx: click.Context, target: str | None, form: str, doctor_file: Path | None, publish: bool
+) -> None:
     """Print the permanent link of an article, or the links of the articles about a thread.
 
-    The argument is the id of an article, an upstream thread, or the address of either. The exit
-    code is 3 if no article is about the thread.
+    The argument is the id of an article, an upstream thread, or the address of either. With
+    --doctor, a reply says whether that machine's versions are affected, and whether the doctor
+    found the cause on it. The exit code is 3 if no article is about the thread.
     """
     from kbtools.checks.base import load_base
     from kbtools.checks.together import permanent_addresses
 
+    if doctor_file and form != "reply":
+        raise click.UsageError("--doctor goes with --format reply")
     settings = config_of(ctx) if publish else config_to_read(ctx)
     base = load_base(settings)
+    report = _report_in(doctor_file)
     if publish:
         new = links.publish(permanent_addresses(base), settings)
         click.echo(
@@ -138,19 +171,38 @@ def link(ctx: click.Context, target: str | None, form: str, publish: bool) -> No
         )
     for matter in linked:
         day = days.get(matter.id, "")
-        click.echo(_link_as(form, matter, settings.knowledge_base, day))
+        note = _on_machine(matter, report) if report else ""
+        click.echo(_link_as(form, matter, settings.knowledge_base, day, note))
     if form in ("url", "reply") and not settings.knowledge_base.url:
         click.echo(NO_LINK.format(name=settings.knowledge_base.name), err=True)
 
 
-def _link_as(form: str, matter: FrontMatter, base: KnowledgeBase, reported: str) -> str:
+def _on_machine(matter: FrontMatter, report: DoctorReport) -> str:
+    """What a report of the doctor's says about an article: its cause, and the versions."""
+    from kbtools.matching.versions import as_toolchain
+    from kbtools.toolchains.affected import is_affected
+
+    notes = []
+    if any(finding.article == matter.id for finding in report.findings):
+        notes.append("the doctor found its cause on this machine")
+    answer = (
+        is_affected(matter.affected, as_toolchain(report.versions)) if matter.affected else None
+    )
+    if isinstance(answer, bool):
+        notes.append(f"the versions in the doctor's report are {'' if answer else 'not '}affected")
+    return "; ".join(notes)
+
+
+def _link_as(
+    form: str, matter: FrontMatter, base: KnowledgeBase, reported: str, note: str = ""
+) -> str:
     """The link of an article, in a format of `kbtools link --format`.
 
     `form` is that format; `base` says where the site is; `reported` is the day on which a notice
-    was looked up, empty for an article.
+    was looked up, empty for an article; `note` is why a reply recommends it.
     """
     if form == "reply":
-        return replies.reply(matter, base, reported=reported).rstrip("\n")
+        return replies.reply(matter, base, note, reported=reported).rstrip("\n")
     if form in ("markdown", "badge"):
         if not base.url:
             raise NoAddressError(NO_LINK.format(name=base.name))

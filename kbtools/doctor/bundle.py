@@ -24,8 +24,8 @@ from kbtools.doctor.report import About
 FILE = "doctor.pyz"
 """Its path in the site."""
 PORTABLE = (
-    *("__init__", "collection", "elf", "installed", "loader", "machine", "main", "probe", "ranges"),
-    *("redaction", "report"),
+    *("__init__", "collection", "elf", "hardware", "installed", "loader", "machine", "main"),
+    *("probe", "ranges", "redaction", "report"),
 )
 """The modules of this package that it holds."""
 SHEBANG = b"#!/usr/bin/env python3\n"

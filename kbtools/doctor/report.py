@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
+from kbtools.doctor.hardware import driver, gpus
 from kbtools.doctor.machine import Machine
 from kbtools.doctor.probe import FAULT, Examined, Text
 from kbtools.doctor.redaction import redacted
@@ -15,6 +17,7 @@ SCHEMA = 1
 WORDS: Dict[str, Sequence[str]] = {
     "fault": ("fault", "故障"),
     "risk": ("risk", "风险"),
+    "where": ("where", "位置"),
     "seen": ("seen", "现状"),
     "expected": ("expected", "应为"),
     "next": ("next", "下一步"),
@@ -70,6 +73,10 @@ def record_of(
             "platform": f"{interpreter.platform}-{interpreter.machine}",
             "libc": interpreter.libc,
         },
+        "driver": driver(machine),
+        "gpus": [
+            {"name": gpu.name, "sm": ".".join(map(str, gpu.capability))} for gpu in gpus(machine)
+        ],
         "versions": versions,
         "findings": [
             finding for answer in examined for finding in _findings(answer, about, language)
@@ -150,13 +157,14 @@ def _paragraph(finding: Mapping[str, str], words: Mapping[str, str], colour: boo
 def counted(record: Mapping[str, Any], summary: str) -> str:
     """The last line: how much was found, in which time."""
     faults = sum(finding["level"] == FAULT for finding in record["findings"])
-    return summary.format(
+    text = summary.format(
         faults=faults,
         risks=len(record["findings"]) - faults,
         probes=record["probes"],
         seconds=record["seconds"],
         unanswered=len(record["unanswered"]),
     )
+    return re.sub(r"\b1 (fault|risk|probe)s\b", r"1 \1", text)
 
 
 def as_paste(
@@ -172,6 +180,11 @@ def as_paste(
     lines = [f"<details><summary>{record['program']} doctor: {total}</summary>"]
     lines += ["", "```text"]
     lines.append(f"python {python['version']}  {python['platform']}  glibc {python['libc'] or '?'}")
+    lines += [f"driver {record['driver']}"] if record["driver"] else []
+    lines += [
+        f"GPU {number}: {gpu['name']}, compute capability {gpu['sm']}"
+        for number, gpu in enumerate(record["gpus"])
+    ]
     lines += [f"{name} {version}" for name, version in record["versions"].items()]
     lines += ["```", ""]
     for finding in record["findings"]:
@@ -183,7 +196,8 @@ def as_paste(
         lines.append(f"- **{words[finding['level']]}** {finding['summary']} {address}")
         for key in ("where", "seen", "expected"):
             if finding[key]:
-                lines.append(f"  - {words.get(key, key)}: `{finding[key]}`")
+                text = " ".join(finding[key].split("\n"))  # a code span ends with its line
+                lines.append(f"  - {words[key]}: `{text}`")
     lines += ["", "</details>"]
     return redacted("\n".join(lines), environment, url)
 

@@ -17,6 +17,7 @@ from kbtools.articles.links import NoAddressError
 from kbtools.config import KbtoolsError
 from kbtools.integrations import comments
 from kbtools.matching import Index, Match, Matcher
+from kbtools.matching.doctor_report import DoctorReport, without_report
 
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n(.*?)(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE
@@ -89,7 +90,8 @@ def reply_to(issue: Issue, index: Index) -> IssueReply:
     """The reply to an issue, only if the match is sure.
 
     The title with the body is matched, the body, and its blocks of code: if they lead to different
-    articles, none of them is sure.
+    articles, none of them is sure. A report of the doctor's in the body is no part of the log: its
+    versions are those of the machine.
 
     Raises:
         NoAddressError: the knowledge base has no address, so that a reply could link to nothing.
@@ -103,13 +105,18 @@ def reply_to(issue: Issue, index: Index) -> IssueReply:
     if not issue.is_new:
         return IssueReply(silence="only issues are answered, when they are opened or edited")
     matcher = Matcher(index)
-    body = without_comments(issue.body.replace("\r\n", "\n"))
+    body, doctor = without_report(without_comments(issue.body.replace("\r\n", "\n")))
     blocks = "\n".join(block[2] for block in _FENCE.finditer(body))
-    best = [_best(matcher, text) for text in (f"{issue.title}\n\n{body}", body, blocks)]
+    texts = (f"{issue.title}\n\n{body}", body, blocks)
+    best = [_best(matcher, text, doctor) for text in texts]
     matches = [match for match in best if match is not None]
     ids = dict.fromkeys(match.id for match in matches)
+    causes = {finding.article for finding in doctor.findings} if doctor else set()
     if not ids:
-        return IssueReply(silence="no article is about it")
+        ids_here = {entry.id for entry in (*index.articles, *(n.entry for n in index.notices))}
+        names = sorted(causes & ids_here)
+        note = f"; the doctor's report in it names {' and '.join(names)}" if names else ""
+        return IssueReply(silence=f"no article is about it{note}")
     if len(ids) > 1:
         return IssueReply(silence=f"{' and '.join(ids)} may be about it")
     # a block alone need not show the versions that the body does
@@ -120,7 +127,10 @@ def reply_to(issue: Issue, index: Index) -> IssueReply:
         silence = f"{match.id} may be about it, but the match is not sure: {doubt}"
         return IssueReply(article=match.id, silence=silence)
     mark = comments.mark(match.id, index.url, issue.edition or "-")
-    reason = _first_failure(matcher, body, match)
+    reasons = [_first_failure(matcher, body, match)]
+    if match.id in causes:
+        reasons.append("the doctor's report names it, too")
+    reason = "; ".join(filter(None, reasons))
     return IssueReply(match.id, f"{mark}\n{replies.reply(match, index, reason, is_matched=True)}")
 
 
@@ -139,6 +149,6 @@ def _first_failure(matcher: Matcher, body: str, match: Match) -> str:
     return f"what failed first is line {first.line} of the description ({first.kind})"
 
 
-def _best(matcher: Matcher, text: str) -> Match | None:
-    matches = matcher.diagnose(text).matches
+def _best(matcher: Matcher, text: str, doctor: DoctorReport | None) -> Match | None:
+    matches = matcher.diagnose(text, doctor=doctor).matches
     return matches[0] if matches else None

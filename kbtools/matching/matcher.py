@@ -12,9 +12,11 @@ from typing import Literal
 
 import ahocorasick_rs
 import msgspec
+from msgspec.structs import replace
 
 from kbtools.articles.model import Signature
 from kbtools.matching.cleaning import Log, clean
+from kbtools.matching.doctor_report import DoctorFinding, DoctorReport, without_report
 from kbtools.matching.first import FirstFailure, first_failure, recognised
 from kbtools.matching.first_lines import LineReader
 from kbtools.matching.hits import Examination, Hit, LineKind, NearText
@@ -37,6 +39,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """Name → version, as the log shows them."""
     lines: int
     """Of the log as it was pasted."""
+    findings: tuple[DoctorFinding, ...] = ()
+    """What the doctor found, of a report that is in the text or was given with it."""
 
 
 class Matcher:
@@ -51,22 +55,32 @@ class Matcher:
         self._literals = tuple(owners)
         self._automaton = ahocorasick_rs.AhoCorasick(self._literals)
         self._versions = VersionReader(index.versions)
+        self._names = {name for name, _ in index.versions} | {"sm"}
         self._lines = LineReader(index.first, index.texts)
 
-    def diagnose(self, raw: str, at_hand: Mapping[str, str] = MappingProxyType({})) -> Diagnosis:
+    def diagnose(
+        self,
+        raw: str,
+        at_hand: Mapping[str, str] = MappingProxyType({}),
+        doctor: DoctorReport | None = None,
+    ) -> Diagnosis:
         """The articles whose failure a log shows, best first.
 
         `at_hand` is name → version, of what the reader's machine has: it counts before what the log
-        shows, which may be of another place.
+        shows, which may be of another place. `doctor` is what the doctor said of that machine; a
+        report of its that is in the log counts where none is given.
 
         What wraps other failures ranks below them, what the reader's versions rule out below
         that; then an error counts more than a warning, of two errors the first more (what follows
         may be its consequence), and of two that print the same line the one whose `near` occurs.
         """
-        lines = clean(raw)
+        text, pasted = without_report(raw)
+        doctor = doctor or pasted or DoctorReport({})
+        lines = clean(text)
         log = Log(lines)
         first = first_failure(log, self._lines)
-        versions = {**self._versions.read(log.text), **at_hand}
+        of_machine = {name: v for name, v in doctor.versions.items() if name in self._names}
+        versions = {**self._versions.read(log.text), **of_machine, **at_hand}
         best = self._best(log)
         for joint in JOINTS:
             if best:
@@ -76,7 +90,11 @@ class Matcher:
             log = joined if best else log
         best = best or self._truncated(log)
         toolchain = as_toolchain(versions)
-        claims = {identifier: claim_of(hit.entry, toolchain) for identifier, hit in best.items()}
+        causes = {finding.article for finding in doctor.findings}
+        claims = {
+            identifier: replace(claim_of(hit.entry, toolchain), has_cause=identifier in causes)
+            for identifier, hit in best.items()
+        }
         ranked = sorted(best.values(), key=lambda hit: rank(hit, claims[hit.entry.id], log))
         matches = tuple(match_of(hit, claims, log, ranked) for hit in ranked)
         return Diagnosis(
@@ -84,6 +102,7 @@ class Matcher:
             matches=matches,
             versions=versions,
             lines=log.line_number(len(log.text)),
+            findings=doctor.findings,
         )
 
     def _best(self, log: Log) -> dict[str, Hit]:
@@ -95,10 +114,7 @@ class Matcher:
             rival = best.get(hit.entry.id)
             if rival is None or hit.strength < rival.strength:
                 best[hit.entry.id] = hit
-        return {
-            article: msgspec.structs.replace(hit, texts=len(texts[article]))
-            for article, hit in best.items()
-        }
+        return {article: replace(hit, texts=len(texts[article])) for article, hit in best.items()}
 
     def _hits(self, log: Log) -> Iterator[Hit]:
         occurrences: dict[int, list[int]] = defaultdict(list)

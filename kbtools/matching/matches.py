@@ -56,6 +56,8 @@ class Claim(msgspec.Struct, frozen=True):
     reason: str
     shows_versions: bool = False
     """Whether it is unknown although the log shows the versions."""
+    has_cause: bool = False
+    """Whether a probe of the doctor found the article's cause on the reader's machine."""
 
 
 def claim_of(entry: IndexEntry, toolchain: Toolchain) -> Claim:
@@ -90,7 +92,8 @@ def rank(hit: Hit, claim: Claim, log: Log) -> tuple[object, ...]:
     """The key by which the hits of different articles are sorted, best first.
 
     `claim` is that of the hit's article; `log` is the log in which the hit is. Of two hits on the
-    same line an article comes before what is only reported, then the one whose `near` occurs.
+    same line the one comes first whose cause the doctor found; then an article comes before what
+    is only reported, then the one whose `near` occurs.
     """
     return (*_merit(hit, claim, log), hit.entry.id)
 
@@ -102,6 +105,7 @@ def _merit(hit: Hit, claim: Claim, log: Log) -> tuple[object, ...]:
         claim.affected == "not affected",
         hit.kind,
         log.line_index(hit.offset),
+        not claim.has_cause,
         hit.entry.standing == "reported",
         hit.near,
         -hit.texts,
@@ -124,7 +128,7 @@ def match_of(hit: Hit, claims: Mapping[str, Claim], log: Log, ranked: Sequence[H
         for rival in ranked
         if rival is not hit and _merit(rival, claims[rival.entry.id], log) == merit
     )
-    doubts = tuple(_doubts(hit, claim, log, ranked, tied))
+    doubts = tuple(_doubts(hit, claims, log, ranked, tied))
     is_telling = signature.regex is not None or len(signature.literal) >= TELLING
     is_best = hit is ranked[0] and (
         hit.kind is LineKind.ERROR or (hit.kind is LineKind.WARNING and not has_exception(log))
@@ -148,9 +152,10 @@ def match_of(hit: Hit, claims: Mapping[str, Claim], log: Log, ranked: Sequence[H
 
 
 def _doubts(
-    hit: Hit, claim: Claim, log: Log, ranked: Sequence[Hit], tied: Sequence[str]
+    hit: Hit, claims: Mapping[str, Claim], log: Log, ranked: Sequence[Hit], tied: Sequence[str]
 ) -> Iterator[str]:
     """What speaks against a hit."""
+    claim = claims[hit.entry.id]
     if hit.entry.standing == "reported":
         yield f"this is reported, and was not run here (looked up on {hit.entry.looked_up})"
     elif hit.entry.looked_up:
@@ -176,6 +181,7 @@ def _doubts(
         and rival.entry.id not in tied
         and log.line_index(rival.offset) == line
         and rival.near <= hit.near
+        and (claims[rival.entry.id].has_cause or not claim.has_cause)
     ]
     if rivals:
         verb, owner = ("prints", "its") if len(rivals) == 1 else ("print", "their")

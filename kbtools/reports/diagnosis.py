@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from click import style
@@ -10,6 +10,7 @@ from click import style
 from kbtools.matching import Diagnosis, FirstFailure, Match
 
 if TYPE_CHECKING:
+    from kbtools.matching.doctor_report import DoctorFinding
     from kbtools.matching.scoring import Score, ScoredLog
 
 WIDTH = 120
@@ -36,10 +37,13 @@ def diagnosis(answer: Diagnosis, top: int, addresses: dict[str, str]) -> str:
     blocks = ["\n".join(_first(answer.first))] if answer.first else []
     if not answer.matches:
         lines = "this line" if answer.lines == 1 else f"these {answer.lines} lines"
-        none = f"none: nothing in {lines} is a failure in the knowledge base"
-        return "\n\n".join((*blocks, none))
+        blocks.append(f"none: nothing in {lines} is a failure in the knowledge base")
+        return "\n\n".join((*blocks, *_found(answer.findings)))
     best = answer.matches[:top]
-    blocks += ["\n".join(_match(match, addresses[match.id])) for match in best]
+    causes = {finding.article: finding for finding in answer.findings}
+    blocks += ["\n".join(_match(m, addresses[m.id], causes.get(m.id))) for m in best]
+    shown = {match.id for match in best}
+    blocks += _found(tuple(f for f in answer.findings if f.article not in shown))
     rest = len(answer.matches) - len(best)
     if rest:
         blocks.append(f"and {rest} more: --top {len(answer.matches)}")
@@ -59,7 +63,15 @@ def _first(first: FirstFailure) -> Iterator[str]:
         yield f"  {style('not sure', fg='yellow')}      {first.why}"
 
 
-def _match(match: Match, address: str) -> Iterator[str]:
+def _found(findings: Sequence[DoctorFinding]) -> Iterator[str]:
+    """A block with what the doctor found that no article above is about; none for nothing."""
+    if findings:
+        lines = (f"  {finding.level}  {finding.article}  {finding.summary}" for finding in findings)
+        head = style("the doctor found, beside this log", bold=True)
+        yield "\n".join((head, *lines))
+
+
+def _match(match: Match, address: str, finding: DoctorFinding | None) -> Iterator[str]:
     mark = "" if match.confident else style("  (not sure)", fg="yellow")
     yield f"{style(match.id, bold=True)}  {match.title}{mark}"
     if match.retired:
@@ -72,6 +84,8 @@ def _match(match: Match, address: str) -> Iterator[str]:
         yield f"  {style('what helps', fg='green')}    {match.summary}"
         colour = ANSWERS[match.affected]
         yield f"  your versions {style(match.affected, fg=colour)}: {match.reason}"
+    if finding:
+        yield f"  the doctor    found its cause here: {finding.summary}"
     yield f"  line {match.line:<8} {_cut(match.text)}"
     yield f"  known by      {match.signature}"
     for hint in match.hints:

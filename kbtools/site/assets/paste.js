@@ -37,12 +37,14 @@ export function mount(form) {
     show("kb-dim", words.working);
     try {
       const { count, diagnose } = await matcher();
-      const { first, matches, versions, articles } = await diagnose(text);
+      const { first, matches, versions, findings, articles } = await diagnose(text);
       if (area.value !== value) return;
       const failure = first && firstFailure(first, text, words, pasted ? null : showPlace);
+      const matched = new Set(matches.map(({ id }) => id));
+      const others = found(findings.filter(({ article }) => !matched.has(article)), words);
       if (!matches.length) {
         answers.replaceChildren(
-          ...(failure ? [failure] : []), make("p", { class: "kb-none" }, fill(words.none, { n: count })));
+          ...(failure ? [failure] : []), make("p", { class: "kb-none" }, fill(words.none, { n: count })), ...others);
         return;
       }
       const claims = Object.fromEntries(articles.map((article) => [article.id, article]));
@@ -50,7 +52,8 @@ export function mount(form) {
       answers.replaceChildren(
         ...(failure ? [failure] : []),
         make("p", { class: "kb-dim" }, matches.length > 1 ? fill(words.found, { n: matches.length }) : words.one),
-        make("ol", { class: "kb-matches" }, ...matches.map((match) => item(match, { words, you, translated, versions, claims }))),
+        make("ol", { class: "kb-matches" }, ...matches.map((match) => item(match, { words, you, translated, versions, claims, findings }))),
+        ...others,
         ...(versionTexts.length ? [make("p", { class: "kb-dim" }, `${words.versions}: ${versionTexts.join(", ")}`)] : []));
     } catch (error) {
       if (area.value === value) show("kb-none", error.name === TOO_LONG ? words["too-long"] : words.failed);
@@ -82,7 +85,17 @@ export function mount(form) {
   if (area.value) answer(); // text that was pasted meanwhile, or before a reload
 }
 
-function item(match, { words, you, translated, versions, claims }) {
+/** What the doctor found that no article above is about; nothing for nothing. */
+function found(findings, words) {
+  if (!findings.length) return [];
+  return [
+    make("p", { class: "kb-dim" }, `${words["doctor-others"]}:`),
+    make("ul", { class: "kb-doctor" }, ...findings.map(({ article, level, summary }) => make("li", {},
+      `${words[level]} `, make("a", { href: inLanguage(`${article}/`) }, article), ` ${summary}`))),
+  ];
+}
+
+function item(match, { words, you, translated, versions, claims, findings }) {
   const [title, summary] = translated[match.id] || [match.title, match.summary];
   const language = { lang: translated[match.id] || LANGUAGE === FIRST ? null : FIRST };
   const answer = make("p", {});
@@ -90,6 +103,7 @@ function item(match, { words, you, translated, versions, claims }) {
   const affectedness = isAffected(affected, toolchain(versions), tried);
   const uncertain = match.affected === "unknown" && affectedness.answer === false; // a log shows not all GPUs
   showAnswer(answer, uncertain ? { answer: "missing", name: "gpus" } : affectedness, wordsFor(match, words, you));
+  const finding = findings.find(({ article }) => article === match.id);
   const reported = match.standing === "reported" ? "kb-match kb-match--reported" : "kb-match";
   return make("li", { class: match.confident ? "kb-match kb-match--sure" : reported },
     make("p", { class: "kb-match-head" },
@@ -99,6 +113,7 @@ function item(match, { words, you, translated, versions, claims }) {
     make("p", { class: "kb-match-line" },
       make("span", {}, fill(words.line, { n: match.line })), " ",
       make("code", {}, String(match.text || match.signature).slice(0, 400))),
+    finding ? make("p", { class: "kb-doctor" }, fill(words.doctor, { summary: finding.summary })) : null,
     affected.length ? answer : make("p", { class: "kb-answer" }, you.always),
     match.hints.length
       ? make("div", { class: "kb-surer" }, make("p", {}, `${words.surer}:`),

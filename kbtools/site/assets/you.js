@@ -1,13 +1,14 @@
 // "Is this you?": versions, pasted or picked, against the claim of an article. Nothing is sent.
 
 import { isAffected, isEmpty, parseToolchain, versionOf } from "./matching/affected.js";
+import { readReport } from "./matching/doctor_report.js";
 import { fill, make } from "./dom.js";
 
 const STORED = "kb-toolchain";
 
 /** Makes the form in its place. */
 export function mount(box) {
-  const { affected, tried = [], versions, gpus = {}, texts, words } = JSON.parse(box.dataset.you);
+  const { id, affected, tried = [], versions, gpus = {}, texts, words } = JSON.parse(box.dataset.you);
   const answer = make("p", { class: "kb-answer", role: "status" });
   if (!affected.length) {
     answer.textContent = words.always;
@@ -17,6 +18,7 @@ export function mount(box) {
   const area = make("textarea", {
     id: "kb-you-paste", rows: "3", spellcheck: "false", autocomplete: "off",
   });
+  const cause = make("p", { class: "kb-doctor", role: "status" });
   const picks = Object.entries(versions).map(([name, numbers]) => pick(name, numbers, words));
   box.append(
     make("p", { class: "kb-dim" }, words.lead),
@@ -24,6 +26,7 @@ export function mount(box) {
     area,
     make("div", { class: "kb-picks" }, ...picks.map((pick) => pick.field)),
     answer,
+    cause,
   );
   area.placeholder = words.paste;
 
@@ -41,6 +44,9 @@ export function mount(box) {
   };
 
   const pasted = () => {
+    const report = readReport(area.value);
+    const finding = report && report.findings.find(({ article }) => article === id);
+    cause.textContent = finding ? fill(words.doctor, finding) : "";
     const toolchain = parseToolchain(area.value, texts);
     if (toolchain.gpus)
       for (const gpu of toolchain.gpus) if (gpu && !gpu.sm) gpu.sm = gpus[gpu.name] || null;

@@ -174,6 +174,7 @@ def you(frame: Frame, view: ArticleView) -> dict[str, object]:
         versions_of[name] = list(versions)
     gpus = {gpu.name: gpu.sm for toolchain in frame.model.toolchains for gpu in toolchain.gpus}
     return {
+        "id": view.article.id,
         "affected": view.article.matter.affected,
         "tried": tried_ranges(view.article, view.bounds),
         "versions": versions_of,

@@ -1,6 +1,8 @@
 // Is a toolchain affected? The same answers as kbtools/toolchains/affected.py gives, in the browser; a test
 // compares the two. Versions are PEP 440, compared on the release with the local part stripped.
 
+import { readReport } from "./doctor_report.js";
+
 const VERSION =
   /^v?(?:(\d+)!)?(\d+(?:\.\d+)*)(?:[-_.]?(alpha|beta|preview|pre|a|b|c|rc)[-_.]?(\d*))?((?:-(\d+))|(?:[-_.]?(?:post|rev|r)[-_.]?(\d*)))?(?:([-_.]?dev)[-_.]?(\d*))?(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$/;
 const PRE = { a: 0, alpha: 0, b: 1, beta: 1, c: 2, rc: 2, pre: 2, preview: 2 };
@@ -215,13 +217,19 @@ function named(match, toolchain) {
   else setOnce(toolchain.packages, canonical(name), match[2]);
 }
 
-/** The toolchain that a text shows: `pip list` or `freeze`, `kbtools env` or what a package prints.
+/** The toolchain that a text shows: what the doctor, `pip list`, `kbtools env` or a package prints.
 
 `texts` are those before the version of a package, by its name: `{torch: ["PyTorch version: "]}`. */
 export function parseToolchain(text, texts = {}) {
   const announced = Object.entries(texts).flatMap(([name, before]) =>
     before.map((words) => [words.trimEnd(), name]));
   const toolchain = { python: null, cuda: null, driver: null, gpus: null, packages: Object.create(null) };
+  const report = readReport(text);
+  if (report && Object.keys(report.versions).length) {
+    const { python = null, driver = null, sm, ...packages } = report.versions;
+    for (const [name, version] of Object.entries(packages)) toolchain.packages[canonical(name)] = version;
+    return { ...toolchain, python, driver, gpus: sm ? [{ sm }] : null };
+  }
   const trimmed = text.trim();
   if (trimmed.startsWith("{")) {
     try {

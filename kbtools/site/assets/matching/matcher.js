@@ -2,6 +2,7 @@
 // says why each step is as it is. A test compares their answers, log by log.
 
 import { Cleaner, Log } from "./cleaning.js";
+import { withoutReport } from "./doctor_report.js";
 import { firstFailure, recognised } from "./first.js";
 import { LineReader } from "./first_lines.js";
 import { Examination, LineKind, NearText, Patterns, strength } from "./hits.js";
@@ -33,16 +34,19 @@ class Matcher {
     this.automaton = new Literals(this.literals);
     this.cleaner = new Cleaner(index);
     this.versions = new VersionReader(index.versions);
+    this.names = new Set([...index.versions.map(([name]) => name), "sm"]);
     this.patterns = new Patterns(index.rules);
     this.lines = new LineReader(index);
   }
 
   /** The articles whose failure a log shows, best first; what Python's `Diagnosis` is as JSON. */
   diagnose(raw) {
-    const lines = this.cleaner.clean(raw);
+    const [text, doctor] = withoutReport(raw);
+    const lines = this.cleaner.clean(text);
     let log = new Log(lines);
     const first = firstFailure(log, this.lines);
-    const versions = this.versions.read(log.text);
+    const ofMachine = Object.entries(doctor ? doctor.versions : {}).filter(([name]) => this.names.has(name));
+    const versions = { ...this.versions.read(log.text), ...Object.fromEntries(ofMachine) };
     let best = this.best(log);
     for (const joint of this.rules.joints) {
       if (best.size) break;
@@ -52,8 +56,10 @@ class Matcher {
     }
     if (!best.size) best = this.truncated(log);
     const toolchain = asToolchain(versions, this.rules.machine);
+    const findings = doctor ? doctor.findings : [];
+    const causes = new Set(findings.map(({ article }) => article));
     const ranked = [...best.values()].map((hit) => {
-      const claim = claimOf(hit.entry, toolchain);
+      const claim = { ...claimOf(hit.entry, toolchain), hasCause: causes.has(hit.entry.id) };
       return { hit, claim, key: rank(hit, claim, log) };
     }).sort((left, right) => compared(left.key, right.key));
     const hits = ranked.map(({ hit }) => hit);
@@ -65,6 +71,7 @@ class Matcher {
       matches,
       versions,
       lines: log.lineNumber(log.text.length),
+      findings,
     };
   }
 

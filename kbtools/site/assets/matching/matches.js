@@ -47,7 +47,7 @@ export const rank = (hit, claim, log) => [...merit(hit, claim, log), hit.entry.i
 /** How much a log speaks for a hit's article; the smaller, the more. */
 const merit = ({ entry, signature, kind, near, offset, texts }, claim, log) => [
   Boolean(signature.wraps), claim.affected === "not affected", kind, log.lineIndex(offset),
-  entry.standing === "reported", near, -texts, !signature.regex, -[...signature.literal].length,
+  !claim.hasCause, entry.standing === "reported", near, -texts, !signature.regex, -[...signature.literal].length,
 ];
 
 /** The match of a hit, as Python's `Match` is in JSON; `ranked` are all hits, best first. */
@@ -58,7 +58,7 @@ export function matchOf(hit, claims, log, ranked, { rules, exception }) {
   const tied = ranked
     .filter((rival) => rival !== hit && merit(rival, claims.get(rival.entry.id), log).join() === own)
     .map((rival) => rival.entry.id);
-  const doubts = [...doubtsOf(hit, claim, log, ranked, tied)];
+  const doubts = [...doubtsOf(hit, claims, log, ranked, tied)];
   const isTelling = Boolean(signature.regex) || [...signature.literal].length >= rules.telling;
   const isBest = hit === ranked[0] && (hit.kind === LineKind.ERROR ||
     (hit.kind === LineKind.WARNING && !exception.test(log.byLines)));
@@ -82,7 +82,8 @@ export function matchOf(hit, claims, log, ranked, { rules, exception }) {
 }
 
 /** What speaks against a hit. */
-function* doubtsOf(hit, claim, log, ranked, tied) {
+function* doubtsOf(hit, claims, log, ranked, tied) {
+  const claim = claims.get(hit.entry.id);
   if (hit.entry.standing === "reported")
     yield `this is reported, and was not run here (looked up on ${hit.entry.looked_up})`;
   else if (hit.entry.looked_up)
@@ -102,7 +103,8 @@ function* doubtsOf(hit, claim, log, ranked, tied) {
   const line = log.lineIndex(hit.offset);
   const rivals = ranked
     .filter((rival) => rival !== hit && !tied.includes(rival.entry.id) &&
-      log.lineIndex(rival.offset) === line && rival.near <= hit.near)
+      log.lineIndex(rival.offset) === line && rival.near <= hit.near &&
+      (claims.get(rival.entry.id).hasCause || !claim.hasCause))
     .map((rival) => rival.entry.id);
   const confusable = hit.entry.confusable || [];
   const owner = (articles) => (articles.length === 1 ? "its" : "their");
