@@ -101,7 +101,7 @@ def test_least_permissions(file: Path) -> None:
     for job in workflow["jobs"].values():
         may_write = "write" in job.get("permissions", {}).values()
         runs = " ".join(step.get("run", "") for step in job.get("steps", ()))
-        assert not (may_write and re.search(r"shard|pull-request|gpu|make kb", runs))
+        assert not (may_write and re.search(r"shard|pull-request|gpu|radar|make kb", runs))
         for step in job.get("steps", ()):
             if str(step.get("uses")).startswith("actions/checkout@"):
                 assert step["with"]["persist-credentials"] is False

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import subprocess
 from pathlib import PurePosixPath
 
 from kbtools.config import Config, KbtoolsError
 from kbtools.evidence.rows import Row, decode_rows
+from kbtools.tables import store
+from kbtools.tables.declared import Tables
+from kbtools.tables.model import Release, Statement
 
 
 class GitError(KbtoolsError):
@@ -70,3 +74,39 @@ def evidence_at(commit: str, config: Config) -> dict[str, tuple[Row, ...]]:
             content = file_at(commit, name, config).encode("utf-8", "surrogateescape")
             rows[PurePosixPath(name).stem] = decode_rows(content, f"{commit}:{name}")
     return rows
+
+
+def tables_at(
+    commit: str, tables: Tables, config: Config
+) -> dict[str, tuple[Release | Statement, ...]]:
+    """Name of a table → its rows as they were at a commit; a table that was not there has none.
+
+    Raises:
+        GitError: git does not know the commit.
+        TablesError: a line is not a row.
+    """
+    listing = output(config, "ls-tree", "--name-only", "-z", commit, "./tables/", reference=commit)
+    files = {PurePosixPath(name).name for name in listing.split("\0")}
+    rows: dict[str, tuple[Release | Statement, ...]] = {}
+    for name in tables.names:
+        if f"{name}.jsonl" not in files:
+            continue
+        content, place = (
+            file_at(commit, f"tables/{name}.jsonl", config).encode(),
+            f"{commit}:{name}",
+        )
+        if name in tables.distributions:
+            rows[name] = store.decoded(content, place, Release)
+        else:
+            rows[name] = store.decoded(content, place, Statement)
+    return rows
+
+
+def day_of(commit: str, config: Config) -> datetime.date:
+    """The day on which a commit was made.
+
+    Raises:
+        GitError: git does not know the commit.
+    """
+    text = output(config, "show", "--no-patch", "--format=%cs", commit, "--", reference=commit)
+    return datetime.date.fromisoformat(text.strip())

@@ -57,7 +57,7 @@ def issue(article: Article, news: ArticleChanges, config: Config) -> Issue:
     """
     link = links.markdown(article.matter, config.knowledge_base.url)
     title = f"{article.id}: {changes.headline(news.standing or news.changes)}"
-    comment = "\n".join(f"- {_code(changes.line(change))}" for change in news.changes) + "\n"
+    comment = "\n".join(f"- {code(changes.line(change))}" for change in news.changes) + "\n"
     if not news.standing:
         comment += f"\nNothing that was run contradicts {article.id} any more.\n"
     lines = [mark(article.id), f"Runs contradict what {link} says.", ""]
@@ -67,16 +67,16 @@ def issue(article: Article, news: ArticleChanges, config: Config) -> Issue:
     lines += [f"    kbtools verify {article.id} --all", ""]
     for reply in changes.replies(article, news.changes, config):
         head, _, text = reply.partition("\n\n")
-        lines += [f"A reply that is ready. {_code(head)}", "", _fenced(text), ""]
+        lines += [f"A reply that is ready. {code(head)}", "", _fenced(text), ""]
     return Issue(article.id, title[:250], "\n".join(lines), comment, not news.standing)
 
 
 def _row(change: VerdictChange) -> str:
-    cells = (change.snippet, change.after, change.where, change.when, _code(change.reason))
+    cells = (change.snippet, change.after, change.where, change.when, code(change.reason))
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """A text as code: it mentions nobody, and leaves no trace in another project's issue."""
     line = " ".join(text.split())[:500]
     return f"`` {line.replace('``', '` `')} ``"
@@ -98,33 +98,39 @@ def post(issues: Sequence[Issue]) -> list[str]:
     if not issues:
         return []
     _gh("label", "create", LABEL, "--force", "--description", "Found by kbtools")
-    numbers = _open_issues(issues)
-    return [_post(issue, numbers.get(issue.article)) for issue in issues]
+    earlier = _open_issues(issues)
+    return [_post(issue, *earlier.get(issue.article, (None, ""))) for issue in issues]
 
 
-def _open_issues(issues: Sequence[Issue]) -> dict[str, int]:
-    """Id of an article → the number of its open issue, the oldest if there are several."""
+def _open_issues(issues: Sequence[Issue]) -> dict[str, tuple[int, str]]:
+    """Id of an article → number and text of its open issue, the oldest if there are several."""
     listing = _gh(
         *("issue", "list", "--state", "open", "--label", LABEL),
         *("--limit", "1000", "--json", "number,body"),
     )
-    numbers: dict[str, int] = {}
+    earlier: dict[str, tuple[int, str]] = {}
     for entry in json.loads(listing):
+        number, body = int(entry["number"]), str(entry["body"])
         for issue in issues:
-            if str(entry["body"]).startswith(issue.mark):
-                number = int(entry["number"])
-                numbers[issue.article] = min(number, numbers.get(issue.article, number))
-    return numbers
+            if body.startswith(issue.mark):
+                place = (number, body)
+                earlier[issue.article] = min(place, earlier.get(issue.article, place))
+    return earlier
 
 
-def _post(issue: Issue, number: int | None) -> str:
-    """Opens an issue, or updates the open one with this number; a line that says what was done."""
+def _post(issue: Issue, number: int | None, body: str) -> str:
+    """Opens an issue, or updates the open one with this number; a line that says what was done.
+
+    `body` is the text of the open one: if it is the same, nobody is told again.
+    """
     if number is None:
         if issue.solved:
             return f"{issue.article}: well again, and no issue is open"
         head = ("--title", issue.title, "--label", LABEL)
         address = _gh("issue", "create", *head, "--body-file", "-", stdin=issue.body)
         return f"{issue.article}: opened {address.strip()}"
+    if body.split() == issue.body.split():
+        return f"{issue.article}: #{number} says so already"
     if not issue.solved:
         edit = ("issue", "edit", str(number), "--title", issue.title, "--body-file", "-")
         _gh(*edit, stdin=issue.body)

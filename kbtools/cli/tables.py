@@ -11,6 +11,8 @@ import msgspec
 from kbtools.cli.group import config_of, config_to_read
 
 if TYPE_CHECKING:
+    from kbtools.config import Config
+    from kbtools.tables.declared import Tables
     from kbtools.tables.model import Release, Statement
 
 
@@ -44,13 +46,20 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 @tables.command(short_help="Read releases, and write the tables.")
 @click.argument("names", nargs=-1, metavar="NAME...")
 @click.option("--again", is_flag=True, help="Read files whose rows are there, too.")
+@click.option(
+    "--on",
+    "toolchain",
+    metavar="TOOLCHAIN",
+    help="Run programs on this toolchain alone, and keep their other rows.",
+)
 @click.pass_context
-def sync(ctx: click.Context, names: tuple[str, ...], again: bool) -> None:
+def sync(ctx: click.Context, names: tuple[str, ...], again: bool, toolchain: str | None) -> None:
     """Write the tables NAME..., or all that are read off the package index and documents.
 
     Of a wheel only its metadata and what tables.toml asks for are downloaded, in parts. A row
     whose file was read before stays as it is. A table that a program makes is written only if it
-    is named: its toolchains are used as they are built here.
+    is named: its toolchains are used as they are built here. With --on, the programs NAME..., or
+    all that run on the toolchain which TOOLCHAIN is derived from, run there.
 
     The exit code is 2 if a table could not be written; the others are.
     """
@@ -69,6 +78,9 @@ def sync(ctx: click.Context, names: tuple[str, ...], again: bool) -> None:
     def say(text: str) -> None:
         click.echo(f"  {text}", err=True)
 
+    if toolchain:
+        _sync_on(config, declarations, names, toolchain)
+        return
     failed = False
     for name in names or (*declarations.distributions, *declarations.reported):
         try:
@@ -90,6 +102,21 @@ def sync(ctx: click.Context, names: tuple[str, ...], again: bool) -> None:
         word = "written" if changed else "as it was"
         click.echo(f"{click.style(name, bold=True)}: {number} rows, {word}")
     sys.exit(2 if failed else 0)
+
+
+def _sync_on(config: Config, declarations: Tables, names: tuple[str, ...], toolchain: str) -> None:
+    """Writes the tables of programs with the rows of one more toolchain."""
+    from kbtools.tables import programs, store
+    from kbtools.tables.declared import TablesError
+
+    for name in names:
+        if name not in declarations.programs:
+            raise TablesError(f"`{name}` is not a table that a program makes")
+    for name, program in declarations.programs.items():
+        if name in names or (not names and programs.is_for(program, toolchain)):
+            rows = programs.statements_on(config, name, program, toolchain)
+            word = "written" if store.write(config, name, rows) else "as it was"
+            click.echo(f"{click.style(name, bold=True)}: {len(rows)} rows, {word}")
 
 
 @tables.command(short_help="Show the rows of a table.")

@@ -33,6 +33,28 @@ class Printed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
 
+def statements_on(
+    config: Config, name: str, program: Program, toolchain: str
+) -> tuple[Statement, ...]:
+    """The rows of a table, with those that its script prints on one more toolchain in front.
+
+    Raises:
+        TablesError: the script fails, or the toolchain is not built here.
+    """
+    python = _python(config, toolchain)
+    if python is None:
+        raise TablesError(f"{toolchain} is not built here; next: kbtools toolchain sync")
+    source = Origin(f"{program.script} on {toolchain}")
+    others = [row for row in read_statements(config, name) if row.source != source]
+    return (*_run(config, program, python, source), *others)
+
+
+def is_for(program: Program, toolchain: str) -> bool:
+    """Whether a program runs on the toolchain that another one is derived from, or on that."""
+    base = toolchain.partition("@")[0]
+    return any(name.partition("@")[0] == base for name in program.toolchains)
+
+
 def statements(
     config: Config, name: str, program: Program, say: Callable[[str], None]
 ) -> tuple[Statement, ...]:

@@ -65,15 +65,24 @@ def read_statements(config: Config, name: str) -> tuple[Statement, ...]:
 
 def _rows(file: Path, kind: type[Row]) -> tuple[Row, ...]:
     try:
-        lines = file.read_bytes().splitlines()
+        content = file.read_bytes()
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise TablesError(f"{file}: {error}") from error
+    return decoded(content, str(file), kind)
+
+
+def decoded(content: bytes, place: str, kind: type[Row]) -> tuple[Row, ...]:
+    """The rows of a file's content; `place` is its name in messages.
+
+    Raises:
+        TablesError: a line is no row of that kind.
+    """
     try:
-        return tuple(msgspec.json.decode(line, type=kind) for line in lines)
+        return tuple(msgspec.json.decode(line, type=kind) for line in content.splitlines())
     except msgspec.MsgspecError as error:
-        raise TablesError(f"{file}: {error}; only `kbtools tables sync` writes it") from error
+        raise TablesError(f"{place}: {error}; only `kbtools tables sync` writes it") from error
 
 
 def write(config: Config, name: str, rows: Sequence[Release | Statement]) -> bool:

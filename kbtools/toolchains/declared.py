@@ -136,12 +136,14 @@ def pinned_packages(declaration: Declaration) -> tuple[str, ...]:
 
 
 def dedicated_articles(config: Config, name: str | None) -> frozenset[str]:
-    """Ids of the articles that a declared toolchain is made for; empty if it is for all.
+    """Ids of the articles that a toolchain is made for, or one that it is derived from.
+
+    Empty if it is for all.
 
     Raises:
         DeclarationError: `toolchains.toml` is wrong.
     """
-    declaration = read_declarations(config).get(name or "")
+    declaration = find_declaration(config, name or "")
     return frozenset(declaration.articles if declaration else ())
 
 

@@ -1,6 +1,7 @@
-"""Which notices may be out of date: their window has no end, and newer releases have come since.
+"""Which releases are newer than what toolchains and notices name.
 
-A proposal, and no more: whoever follows it reads the thread and the changelog.
+Of a notice whose window has no end that is a proposal, and no more: whoever follows it reads the
+thread and the changelog.
 """
 
 from __future__ import annotations
@@ -10,16 +11,70 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from kbtools.articles.model import ABSENT
 from kbtools.articles.notices import Notice
 from kbtools.toolchains.affected import parse_range
+from kbtools.toolchains.declared import Declaration
 from kbtools.toolchains.model import MACHINE
 
 ThreadState = Literal["merged", "closed", "open", "unknown"]
 Days = Mapping[Version, datetime.date | None]
 """Release → the day on which it was published; None where nobody says."""
+
+
+class NewRelease(msgspec.Struct, frozen=True):
+    """A release that is newer than every one that a toolchain names."""
+
+    package: str
+    version: str
+    before: str
+    """The newest that a toolchain names."""
+    toolchain: str
+    """That toolchain with the new release in it, as in `engine-2@engine==3.0`."""
+
+
+def new_releases(
+    declarations: Mapping[str, Declaration],
+    packages: Iterable[str],
+    releases_of: Callable[[str], Days],
+) -> Iterator[NewRelease]:
+    """The newest release of each package, where no toolchain names it or a newer one.
+
+    Args:
+        declarations: The toolchains, by name.
+        packages: Names of distributions.
+        releases_of: Gives the releases of a distribution, an empty mapping for no distribution.
+    """
+    for package in packages:
+        pins = [
+            (version, -len(declaration.packages), name)
+            for name, declaration in declarations.items()
+            if (version := _pin_of(declaration, package))
+        ]
+        if not pins:
+            continue
+        newest = max(releases_of(package), default=None)
+        before = max(version for version, _, _ in pins)
+        if newest is None or newest <= before:
+            continue
+        # of several toolchains with that release the plainest: what goes with it is pinned, too
+        _, name = max((size, name) for version, size, name in pins if version == before)
+        text = f"{name}@{package}=={newest}"
+        yield NewRelease(package, str(newest), str(before), text)
+
+
+def _pin_of(declaration: Declaration, package: str) -> Version | None:
+    """The release of a package that a toolchain names; None if it names none."""
+    for requirement in map(Requirement, declaration.packages):
+        clauses = list(requirement.specifier)
+        is_pinned = len(clauses) == 1 and clauses[0].operator == "=="
+        if is_pinned and canonicalize_name(requirement.name) == package:
+            return Version(clauses[0].version.rstrip(".*"))
+    return None
 
 
 class Proposal(msgspec.Struct, frozen=True):
