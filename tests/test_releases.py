@@ -234,8 +234,8 @@ def test_what_a_release_changed() -> None:
     """Pins of no extra, values of facts, on each platform against the release before it there."""
     old = release("1.0", "linux", "a==1", 'b==1; extra == "x"', cuda=("12",), sm=("70", "80"))
     new = release("2.0", "linux", "a==2", "c>=1", cuda=("13",), sm=("80", "90"))
-    other = release("2.0", "win", "a==2")
-    changes = changes_between({"engine": [old]}, {"engine": [other, new, old]})
+    windows = release("2.0", "win", "a==2")
+    changes = changes_between({"engine": [old]}, {"engine": [windows, new, old]})
     assert [(c.kind, c.before, c.text) for c in changes] == [
         ("released", "1.0", ""),
         ("pin", "1.0", "a ==1 → ==2"),

@@ -153,7 +153,7 @@ def _places(lines: list[str], text: str) -> list[int]:
 def _known_lines(lines: list[str]) -> int:
     """How many lines are those of a report, as one copies them off a page."""
     forms = (_VERSION, _GPU, _FINDING, _DETAIL)
-    others = (
+    strange = (
         number
         for number, line in enumerate(lines)
         if number
@@ -161,7 +161,7 @@ def _known_lines(lines: list[str]) -> int:
         and not line.startswith("```")
         and not any(_full(form, line) for form in forms)
     )
-    return next(others, len(lines))
+    return next(strange, len(lines))
 
 
 def _of_json(text: str) -> DoctorReport | None:

@@ -112,11 +112,11 @@ def _facts(
             if was != now:
                 yield "pin", f"{name} {was[0]} → {now[0]}"
             continue
-        gone, came = sorted({*was} - {*now}), sorted({*now} - {*was})
-        if gone:
-            yield "gone", f"{name}: {', '.join(gone)}"
-        if came:
-            yield "new", f"{name}: {', '.join(came)}"
+        removed, added = sorted({*was} - {*now}), sorted({*now} - {*was})
+        if removed:
+            yield "gone", f"{name}: {', '.join(removed)}"
+        if added:
+            yield "new", f"{name}: {', '.join(added)}"
 
 
 def _of_statements(
@@ -128,19 +128,19 @@ def _of_statements(
         package, version = _subject(row.about)
         if not package or _key(row.about) in present:
             continue
-        others = {name: text for name, text in row.about.items() if name != package}
+        rest = {name: text for name, text in row.about.items() if name != package}
         older = [
-            (Version(number), other)
-            for other in later
-            for name, number in [_subject(other.about)]
+            (Version(number), earlier_row)
+            for earlier_row in later
+            for name, number in [_subject(earlier_row.about)]
             if name == package
             and Version(number) < Version(version)
-            and {key: text for key, text in other.about.items() if key != package} == others
+            and {key: text for key, text in earlier_row.about.items() if key != package} == rest
         ]
         if not older:
             continue
         number, previous = max(older, key=lambda pair: pair[0])
-        where = "".join(f" ({name} {text.lstrip('=')})" for name, text in sorted(others.items()))
+        where = "".join(f" ({name} {text.lstrip('=')})" for name, text in sorted(rest.items()))
         if previous.works and row.works is False:
             note = f"works no more{where}: {row.note}".rstrip(": ")
             yield TableChange("stopped", package, version, str(number), note)
