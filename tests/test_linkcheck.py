@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kbtools.site import build
 from kbtools.site.linkcheck import Broken, NestingError, check, take_apart
 
 
@@ -157,3 +158,13 @@ def test_many_elements_are_not_deep(tmp_path: Path) -> None:
     """A table of a hundred thousand cells is read, pictures and line breaks nest nothing."""
     html = "<table>" + "<tr><td><br>1<img src=x.png></td></tr>" * 100_000 + "</table>"
     assert check(site(tmp_path, index_html=html, x_png="")) == ()
+
+
+def test_two_pages_with_one_address() -> None:
+    """Neither is overwritten in silence: both are named, with their titles."""
+    pages = [("a.md", b"# One\n"), ("b.md", b"# B\n"), ("a/index.md", b"---\ntitle: Two\n---\n")]
+    with pytest.raises(build.SiteBuildError, match=r"/a/: a\.md \(“One”\) and a/index"):
+        build.by_address(pages)
+    with pytest.raises(build.SiteBuildError, match=r"b\.md \(“B”\) and b\.md \(“C”\)"):
+        build.by_address([*pages[:2], ("b.md", b"# C\n")])
+    assert list(build.by_address(pages[:2])) == ["a.md", "b.md"]

@@ -220,3 +220,14 @@ def test_sm_of(config: Config) -> None:
     with pytest.raises(QuestionError):
         sm_of("A1000", index)
     assert parse_packages(["a==1", "b == 2"]) == {"a": "1", "b": "2"}
+
+
+def test_its_bounds_are_listed(config: Config) -> None:
+    """`kbtools bounds KBN0001` shows each bound with its thread; without a name, only articles'."""
+    listed = invoke(config, "bounds", "KBN0001").output.splitlines()
+    assert [line.split()[:4] for line in listed[:2]] == [
+        ["KBN0001", "triton>=3.4", "reported", "owner/repo#12"],
+        ["KBN0001", "triton<3.6", "reported", "owner/repo#13,"],
+    ]
+    assert listed[2] == "2 bounds: 0 measured, 2 reported, 0 open"
+    assert invoke(config, "bounds").output.startswith("0 bounds")

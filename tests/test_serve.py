@@ -21,6 +21,9 @@ import pytest
 from bases import Base, fence
 from sites import prepared
 
+from kbtools import config
+from kbtools.site import watching
+
 pytest.importorskip("material")
 
 FAILS = fence("python repro id=r1", 'raise RuntimeError("the failure")')
@@ -221,6 +224,23 @@ def test_the_configuration_is_read_again(browser: Browser) -> None:
     file = browser.base.root / "kbtools.toml"
     file.write_text(file.read_text("utf-8") + '\n[site]\ntagline = "a new tagline"\n', "utf-8")
     browser.until(lambda: "a new tagline" in browser.get(""))
+
+
+def test_tables_and_notices_are_watched(browser: Browser) -> None:
+    """A table that is declared, its first rows, other rows, and a notice are built as they come."""
+    root = browser.base.root
+    (root / "tables.toml").write_text("[distributions.widget]\n", "utf-8")
+    row = {"package": "widget", "version": "1.5", "platform": "any", "tags": ["py3-none"]}
+    row |= {"source": {"file": "widget-1.5.whl"}, "date": "2026-01-31"}  # type: ignore[dict-item]
+    (root / "tables").mkdir()
+    file = root / "tables" / "widget.jsonl"
+    file.write_text(json.dumps(row) + "\n", "utf-8")
+    browser.until(lambda: "1.5" in browser.get("tables/widget/"))
+    file.write_text(json.dumps(row | {"version": "1.75"}) + "\n", "utf-8")
+    browser.until(lambda: "1.75" in browser.get("tables/widget/"))
+    settings = config.find(root)
+    assert watching.is_source(settings.notices / "KBN0001-a.md", settings)
+    assert not watching.is_source(root / "tables" / "names.py", settings)
 
 
 def test_search_comes_when_nothing_is_saved(browser: Browser) -> None:

@@ -22,9 +22,16 @@ def bounds_of_notice(notice: Notice, config: Config) -> tuple[Bound, ...]:
     Raises:
         EvidenceError: its evidence cannot be read.
     """
-    if not notice.snippets:
-        return ()
-    rows = store.read(config.evidence, notice.id)
+    return reported_or_measured(notice, config) if notice.snippets else ()
+
+
+def reported_or_measured(notice: Notice, config: Config) -> tuple[Bound, ...]:
+    """The bounds of a notice, each with the runs, or else the thread, that stand behind it.
+
+    Raises:
+        EvidenceError: its evidence cannot be read.
+    """
+    rows = store.read(config.evidence, notice.id) if notice.snippets else ()
     return bounds_of_base([notice.article], {notice.id: rows})
 
 

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -23,6 +23,7 @@ from kbtools.checks.model import Base
 from kbtools.config import Config, KbtoolsError
 from kbtools.installation import command_for
 from kbtools.site import data, reference, theming
+from kbtools.site.data.texts import address
 from kbtools.site.generate import tree, write
 from kbtools.site.model import SiteModel, build_model
 
@@ -93,10 +94,11 @@ def generate(base: Base, commands: click.Command, model: SiteModel | None = None
 
     Raises:
         EvidenceError: a row of evidence cannot be read.
+        SiteBuildError: two pages have one address.
     """
     folders = Folders(base.config.root)
     model = model or build_model(base)
-    pages = dict(tree_of(model, commands))
+    pages = by_address(tree_of(model, commands))
     names = [name for name in pages if name.endswith(".md")]
     changed = [
         *write(pages, folders.pages),
@@ -104,6 +106,33 @@ def generate(base: Base, commands: click.Command, model: SiteModel | None = None
         *write(dict(theming.theme(model)), folders.theme),
     ]
     return Generated(pages, tuple(changed))
+
+
+def by_address(pages: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Path in the tree of pages → content.
+
+    Raises:
+        SiteBuildError: two of them have one path, or two Markdown files have one address.
+    """
+    tree: dict[str, bytes] = {}
+    paths: dict[str, str] = {}
+    for path, content in pages:
+        place = address(path) if path.endswith(".md") else path
+        if place in paths:
+            first = f"{paths[place]} ({_title(tree[paths[place]])})"
+            raise SiteBuildError(
+                f"two pages have the address /{place}: {first} and {path} ({_title(content)});"
+                " rename one of them"
+            )
+        paths[place], tree[path] = path, content
+    return tree
+
+
+def _title(content: bytes) -> str:
+    """The title of a page, by which its author knows it; else how its content begins."""
+    match = re.search(rb"^(?:title: |# )(.+)$", content, re.MULTILINE)
+    text = (match[1] if match else content[:60].split(b"\n")[0]).decode("utf-8", "replace")
+    return f"“{text.strip()}”"
 
 
 def tree_of(model: SiteModel, commands: click.Command) -> Iterator[tuple[str, bytes]]:

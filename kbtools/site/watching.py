@@ -10,6 +10,7 @@ from watchfiles import Change, watch
 
 from kbtools import config
 from kbtools.config import Config
+from kbtools.tables import declared, store
 
 SETTLE = 30
 """Milliseconds without a further change after which a change is told: an editor may first empty a
@@ -29,7 +30,7 @@ def watched_folders(settings: Config) -> tuple[Path, ...]:
     docs = settings.root / "docs"
     inner = (path for path in docs.rglob("*") if path.is_dir())
     own = (settings.root, settings.articles, settings.data_files, settings.evidence)
-    folders = (*own, docs, *inner)
+    folders = (*own, settings.notices, settings.root / store.FOLDER, docs, *inner)
     return tuple(sorted({folder for folder in folders if folder.is_dir()}))
 
 
@@ -46,13 +47,13 @@ def changes_in(
         stop: ends the iteration when it is set.
     """
 
-    def is_source(_: Change, path: str) -> bool:
-        return _is_source(Path(path), settings)
+    def passes(_: Change, path: str) -> bool:
+        return is_source(Path(path), settings)
 
     # not recursive: below the root there are also the site itself and virtual environments
     for changes in watch(
         *folders,
-        watch_filter=is_source,
+        watch_filter=passes,
         debounce=LONGEST,
         step=SETTLE,
         rust_timeout=IDLE,
@@ -63,20 +64,21 @@ def changes_in(
         yield frozenset(Path(path) for _, path in changes)
 
 
-def _is_source(file: Path, settings: Config) -> bool:
+def is_source(file: Path, settings: Config) -> bool:
     """Whether the site is made from a file, or a watched folder has this path."""
     docs = settings.root / "docs"
-    if file.parent == settings.articles:
+    if file.parent in (settings.articles, settings.notices):
         return file.suffix == ".md"
-    if file.parent == settings.evidence:
+    if file.parent in (settings.evidence, settings.root / store.FOLDER):
         return file.suffix == ".jsonl"
     if docs in file.parents or file.parent == settings.data_files:
         return True
-    names = ("CONTRIBUTING.md", config.FILE, "mkdocs.yml")
+    names = ("CONTRIBUTING.md", config.FILE, "mkdocs.yml", declared.FILE, store.FOLDER)
     return file in (
         settings.articles,
         settings.data_files,
         settings.evidence,
+        settings.notices,
         docs,
         *(settings.root / name for name in names),
     )

@@ -13,6 +13,9 @@ from kbtools.files import write_whole
 from kbtools.tables.declared import Tables, TablesError, read_tables
 from kbtools.tables.model import Release, Statement
 
+FOLDER = "tables"
+"""Of the rows, below that of the knowledge base."""
+
 Row = TypeVar("Row", Release, Statement)
 
 
@@ -28,7 +31,7 @@ class Base(msgspec.Struct, frozen=True):
 
 def file_of(config: Config, name: str) -> Path:
     """The file of a table."""
-    return config.root / "tables" / f"{name}.jsonl"
+    return config.root / FOLDER / f"{name}.jsonl"
 
 
 def read(config: Config) -> Base:
