@@ -253,7 +253,9 @@ def table(probes: Sequence[Probe], planted: planting.Planted, tools: Path | None
     sound = {name: problems_of(spec, tools) for name, spec in planted.sound.items()}
     articles = {probe.id: probe.article for probe in probes}
     for name in BROKEN:
-        case = next(c for c in planted.cases if c.probe == name and c.finds and c.number == 1)
+        case = next(
+            c for c in planted.cases if c.probe == name and c.kind == "finds" and c.number == 1
+        )
         reported = {a.probe.article for a in trying.examined(case.machine, probes) if a.findings}
         right = articles[name] in reported
         hits[names[0]] += right

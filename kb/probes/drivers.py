@@ -186,16 +186,35 @@ def fabric_manager(machine: Machine) -> Iterator[Finding]:
     when=("any use of a GPU", "任何 GPU 操作"),
 )
 def gpu_lost(machine: Machine) -> Iterator[Finding]:
-    """Xid 79, where the log may be read."""
-    text = machine.read("/var/log/kern.log", 1 << 22) or machine.read("/var/log/dmesg") or ""
-    if not text and gpus(machine):
-        result = machine.run(["dmesg"], 0.5)
-        text = result.output if result and not result.code else ""
+    """Xid 79, where the log may be read; where it may not, nothing is known of it."""
+    if not (kernel_driver(machine) or gpus(machine)):
+        return
+    text = kernel_log(machine)
+    if text is None:
+        raise Unanswered(
+            "the kernel's log is not readable: dmesg, journalctl -k, /var/log/kern.log"
+        )
     lines = re.findall(r"NVRM: Xid \([^)]*\): 79,.*", text)
     if lines:
         yield Finding(
             "dmesg", lines[-1][:160], ("no Xid 79", "没有 Xid 79"), "nvidia-smi -L; sudo reboot"
         )
+
+
+def kernel_log(machine: Machine) -> "str | None":
+    """What the kernel wrote since it was started; None where this user may not read it.
+
+    A log without a line counts as not readable: the kernel writes many at its start.
+    """
+    for file in ("/var/log/kern.log", "/var/log/dmesg"):
+        text = machine.read(file, 1 << 22)
+        if text:
+            return text
+    for command in (["dmesg"], ["journalctl", "--dmesg", "--boot", "--quiet", "--no-pager"]):
+        result = machine.run(command, 0.5)
+        if result and not result.code and result.output.strip():
+            return result.output
+    return None
 
 
 @probe(

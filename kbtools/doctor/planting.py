@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,6 +18,9 @@ from kbtools.doctor.machine import Interpreter, Machine, Result
 from kbtools.doctor.planted_elf import LibrarySpec, content_of
 
 PIECES = "pieces.toml"
+
+
+Kind = Literal["finds", "quiet", "unanswered"]
 
 
 class CaseError(KbtoolsError):
@@ -42,7 +45,7 @@ class MachineSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     about: str = ""
     pieces: tuple[str, ...] = ()
     expect: tuple[str, ...] = ()
-    """Texts that a finding must have."""
+    """Texts that a finding must have, or the reason why a probe cannot tell."""
     environment: dict[str, str] = {}
     unset: tuple[str, ...] = ()
     packages: dict[str, PackageSpec | str] = {}
@@ -70,13 +73,14 @@ class Case(msgspec.Struct, frozen=True):
 
     probe: str
     number: int
-    finds: bool
+    kind: Kind
+    """Whether it must find something, must not, or must say that it cannot tell."""
     machine: MachineSpec
 
     @property
     def name(self) -> str:
         """As in `cpu-build: finds 1`."""
-        return f"{self.probe}: {'finds' if self.finds else 'quiet'} {self.number}"
+        return f"{self.probe}: {self.kind} {self.number}"
 
 
 class Planted(msgspec.Struct, frozen=True):
@@ -102,7 +106,7 @@ def read(folder: Path) -> Planted:
         pieces = shared.get("pieces", {})
         sound = {name: _spec(table, pieces) for name, table in shared.get("sound", {}).items()}
         cases = tuple(
-            Case(probe, number, kind == "finds", _spec(table, pieces))
+            Case(probe, number, msgspec.convert(kind, Kind), _spec(table, pieces))
             for file in sorted(folder.glob("*.toml"))
             if file.name != PIECES
             for probe, kinds in msgspec.toml.decode(file.read_bytes()).items()

@@ -30,9 +30,8 @@ def try_all(probes: Sequence[Probe], planted: Planted) -> Iterator[Trial]:
         else:
             yield Trial(case.name, problem_of(case, by_id[case.probe]))
     for probe in probes:
-        for finds in (True, False):
-            if not any(c.probe == probe.id and c.finds == finds for c in planted.cases):
-                kind = "finds" if finds else "quiet"
+        for kind in ("finds", "quiet"):
+            if not any(c.probe == probe.id and c.kind == kind for c in planted.cases):
                 yield Trial(f"{probe.id}: {kind}", f"there is no case `[[{probe.id}.{kind}]]`")
     for name, spec in planted.sound.items():
         for answer in examined(spec, probes):
@@ -44,14 +43,18 @@ def problem_of(case: Case, probe: Probe) -> str:
     """What is wrong with the answer of a probe on one of its cases; empty if nothing is."""
     (answer,) = examined(case.machine, [probe])
     text = texts_of(answer)
-    if answer.unanswered:
+    if case.kind == "unanswered":
+        if text or not answer.unanswered:
+            return f"it must say that it cannot tell: {text or 'it finds nothing'}"
+        text = answer.unanswered
+    elif answer.unanswered:
         return f"it could not tell: {answer.unanswered}"
-    if not case.finds:
+    elif case.kind == "quiet":
         return f"it must not find: {text}" if text else ""
-    if not text:
+    elif not text:
         return "it finds nothing"
     missing = [expected for expected in case.machine.expect if expected not in text]
-    return f"its finding has no `{missing[0]}`: {text}" if missing else ""
+    return f"its answer has no `{missing[0]}`: {text}" if missing else ""
 
 
 def examined(spec: MachineSpec, probes: Sequence[Probe]) -> list[Examined]:
