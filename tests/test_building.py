@@ -140,7 +140,7 @@ def test_prune(shop: Shop) -> None:
 
 
 def test_list(shop: Shop) -> None:
-    """`list` shows name, state, size and purpose; an interpreter of one's own is not built."""
+    """`list` shows name, state, size, purpose, and a sum; an interpreter of one's own is not built."""
     shop.declare("one", "tiny==1.0", purpose="the first", size_gb=0.01)
     shop.declare("mine", python=sys.executable, options=[])
     assert shop.run("sync", "one").code == 0
@@ -148,6 +148,7 @@ def test_list(shop: Shop) -> None:
     assert lines[0].split()[:2] == ["one", "ready"]
     assert lines[0].endswith("the first")
     assert lines[1].split() == ["mine", "own"]
+    assert lines[2:] == ["2 toolchains, about 0.01 GB together; 1 ready here"]
     assert shop.run("sync", "mine").code == 2
 
 

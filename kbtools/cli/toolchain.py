@@ -30,7 +30,7 @@ def toolchain() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
-    """List the toolchains of toolchains.toml with their states on this machine."""
+    """List the toolchains of toolchains.toml: states on this machine, sizes, and their sum."""
     from kbtools.toolchains import declared, environments
 
     config = config_of(ctx)
@@ -67,6 +67,10 @@ def list_(ctx: click.Context, as_json: bool) -> None:
             declaration.purpose,
         )
         click.echo("  ".join(line).rstrip())
+    if rows:
+        together = sum(declaration.size_gb for _, declaration, *_ in rows)
+        ready = sum(state == "ready" for _, _, state, _ in rows)
+        click.echo(f"{len(rows)} toolchains, about {together:.4g} GB together; {ready} ready here")
 
 
 @toolchain.command(short_help="Build environments, or bring them up to date.")
