@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,35 @@ def test_a_traceback(reader: Reader) -> None:
     page.click(".kb-go")
     page.wait_for_selector(".kb-none")
     assert page.locator(".kb-first").count() == 0
+
+
+def test_what_the_doctor_found(reader: Reader) -> None:
+    """Its report beside a log says the cause at the article; "is this you?" takes versions."""
+    record = {"schema": 1, "program": "kbtools 0.1.0", "knowledge_base": "x", "gpus": []}
+    record |= {"python": {"version": "3.12.3"}, "versions": {"triton": "2.3.1"}}
+    record["findings"] = [
+        {"article": article, "level": "risk", "summary": f"The cause of {article}."}
+        for article in ("KB0002", "KB0074")
+    ]
+    pasted = json.dumps(record, indent=1)
+    page = reader.open("paste/")
+    page.fill("#kb-log", f"error: operand #1 does not dominate this use\n{pasted}\n")
+    page.click(".kb-go")
+    page.wait_for_selector(".kb-match a")
+    assert "The cause of KB0002." in page.locator(".kb-match .kb-doctor").text_content()
+    assert page.locator("ul.kb-doctor").text_content() == "risk KB0074 The cause of KB0074."
+    page = reader.open("KB0002/")
+    page.fill("#kb-you-paste", pasted)
+    assert page.locator(".kb-answer--affected").count() == 1
+    assert "The cause of KB0002." in page.locator(".kb-doctor").text_content()
+
+
+def test_the_probes_on_a_phone(reader: Reader) -> None:
+    """Each probe's article stands within a narrow window."""
+    page = reader.open("probes/")
+    page.set_viewport_size({"width": 390, "height": 844})
+    boxes = [link.bounding_box() for link in page.locator(".kb-probes td a").all()[:5]]
+    assert all(box["x"] + box["width"] < 390 for box in boxes)
 
 
 def test_what_failed_first(reader: Reader) -> None:

@@ -149,7 +149,9 @@ def _paragraph(finding: Mapping[str, str], words: Mapping[str, str], colour: boo
     lines += [f"    {words[key]}: {finding[key]}" for key in keys]
     commands = finding["next"].splitlines()
     lines += [f"    {words['next']}: {command}" for command in commands[:1]]
-    lines += [f"          {command}" for command in commands[1:]]
+    # a Chinese character is as wide as two others
+    margin = 4 + sum(1 + (ord(letter) > 0x2E7F) for letter in words["next"]) + 2
+    lines += [" " * margin + command for command in commands[1:]]
     lines += [f"    {words['article']}: {finding['article']} {finding['address']}".rstrip(), ""]
     return lines
 
