@@ -2,19 +2,20 @@
 
 The others are env-doctor, cuda-doctor and ai-infradr.
 
-    python benchmarks/doctors.py                      # ours alone
-    python benchmarks/doctors.py --others PYTHON      # a Python with the other programs
+    python benchmarks/doctors.py                      # ours alone, on planted machines
+    python benchmarks/doctors.py --others PYTHON      # a Python with the other programs; as root
 
-Ours looks at all forty as they are planted for its probes: they are its own cases, so its column
-shows that probes do what they say and do not disturb each other, and not how much of the world they
-know. For another program the same is planted as far as an ordinary user can: packages that can be
-imported, variables, programs on the PATH. What is of the kernel (devices, /proc, the size of
-/dev/shm, ages) it cannot see; three rows say so, and in others it knows less than we do. It does
-see a toolkit of the real machine: run this where there is none in /usr/local/cuda.
+With --others all four run in the same place (`doctor_machines.py`): a root directory in which the
+packages, the toolkit, the devices, the driver's version and the size of /dev/shm stand where they
+would, and in which the real machine's CUDA and compilers are not seen. PyTorch is a stand-in that
+answers as the planted build would. Ours is the file that the site offers.
 
-Of a broken environment another program counts as having found something when it reports any problem
-that it does not report of the sound environment with the same pieces: which problem is not judged,
-which is generous. Of a sound one, all problems count that are more than information.
+The environments are our own cases: our column shows that probes do what they say and do not disturb
+each other, and not how much of the world they know. Another program counts as having found
+something when its JSON has any problem that it has not for the sound environment with the same
+pieces, whichever that is; or when a line of what it prints for people is new and names the
+breakage, and is not marked as well. Of a sound environment only the problems in its JSON count that
+it grades worst, and that there is no GPU does not count where there is none.
 """
 
 from __future__ import annotations
@@ -22,12 +23,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import doctor_machines
 import msgspec
 
 from kbtools import config
@@ -36,198 +42,144 @@ from kbtools.doctor.planting import MachineSpec
 from kbtools.doctor.probe import Probe
 
 ROOT = Path(__file__).parent.parent
-BROKEN = (
-    *(
-        "cpu-build",
-        "no-code-for-gpu",
-        "driver-too-old",
-        "hidden-gpus",
-        "triton-pin",
-        "triton-missing",
-    ),
-    *("torch-twice", "torch-half-replaced", "nvjitlink-from-outside", "cudnn-parts-from-outside"),
-    *("cublas-from-outside", "torch-library-missing", "cuda-wheel-missing", "cudnn-of-two-cudas"),
-    *("extension-of-another-torch", "torchvision-of-another-torch", "xformers-of-another-torch"),
-    *("engine-pins-another-torch", "extension-of-another-cuda", "wheel-of-another-torch"),
-    *(
-        "bitsandbytes-binary",
-        "libstdcxx-too-old",
-        "cuda-home-leads-nowhere",
-        "toolkit-of-another-cuda",
-    ),
-    *("gcc-too-new-for-nvcc", "no-c-compiler", "arch-list-without-this-gpu"),
-    *("driver-library-of-another-version", "small-shared-memory", "stale-extension-lock"),
-)
-"""Probes whose first planted machine is used."""
-OF_THE_KERNEL = {"small-shared-memory", "stale-extension-lock", "driver-library-of-another-version"}
-"""What an ordinary user cannot plant for another program."""
-CUDA_OF = {"470": "11.4", "535": "12.2", "570": "12.8", "580": "13.0"}
-"""Major version of a driver → the CUDA that nvidia-smi names for it."""
+OURS = "kbtools doctor"
 TOOLS = {
-    "env-doctor": "from env_doctor.cli import main; main()|check --json",
-    "cuda-doctor": "from cuda_doctor.cli import main; main()|diagnose -f json",
-    "ai-infradr": "from ai_infradr.cli.main import main; main()|--json",
-}
-TORCH = """
-from types import SimpleNamespace as _N
-from .version import __version__, cuda as _cuda
-version = _N(cuda=_cuda, hip=None, git_version="")
-_seen = bool(_cuda) and {gpus} and {count} > 0
-cuda = _N(
-    is_available=lambda: _seen, device_count=lambda: {count} if _seen else 0,
-    get_arch_list=lambda: {targets!r}.split(), get_device_name=lambda i=0: {name!r},
-    get_device_capability=lambda i=0: {capability},
-    get_device_properties=lambda i=0: _N(
-        name={name!r}, major={capability}[0], minor={capability}[1], total_memory=85 * 10**9
+    "env-doctor": (
+        "from env_doctor.cli import main; main()",
+        ("check", "--json"),
+        (("check",), ("cuda-info",), ("cudnn-info",)),
     ),
-    is_initialized=lambda: False,
-    nccl=_N(version=lambda: (2, 27, 3)),
+    "cuda-doctor": (
+        "from cuda_doctor.cli import main; main()",
+        ("diagnose", "-f", "json"),
+        (("diagnose",),),
+    ),
+    "ai-infradr": ("from ai_infradr.cli.main import main; main()", ("--json",), (("--verbose",),)),
+}
+"""Name → how it is started, its answer as JSON, and its answers for people."""
+NAMES = {
+    "cpu-build": r"cpu",
+    "no-code-for-gpu": r"sm_?120|12\.0|capabilit|architecture",
+    "driver-too-old": r"driver",
+    "hidden-gpus": r"visible|hidden|is_available|unavailable",
+    "triton-pin": r"triton",
+    "triton-missing": r"triton",
+    "torch-twice": r"twice|duplicate|several|multiple|two|shadow",
+    "torch-half-replaced": r"metadata|mismatch|differ|inconsistent|half",
+    "nvjitlink-from-outside": r"nvjitlink|LD_LIBRARY_PATH",
+    "cudnn-parts-from-outside": r"cudnn|LD_LIBRARY_PATH",
+    "cublas-from-outside": r"cublas|LD_LIBRARY_PATH",
+    "torch-library-missing": r"librar|missing|not found",
+    "cuda-wheel-missing": r"nvidia-|missing|not installed",
+    "cudnn-of-two-cudas": r"cudnn",
+    "extension-of-another-torch": r"extension|abi|flash",
+    "torchvision-of-another-torch": r"torchvision",
+    "xformers-of-another-torch": r"xformers",
+    "engine-pins-another-torch": r"vllm|sglang|requires torch",
+    "extension-of-another-cuda": r"cuda|extension",
+    "wheel-of-another-torch": r"wheel|flash|extension|abi",
+    "bitsandbytes-binary": r"bitsandbytes",
+    "libstdcxx-too-old": r"libstdc|GLIBCXX",
+    "cuda-home-leads-nowhere": r"CUDA_HOME",
+    "toolkit-of-another-cuda": r"mismatch|toolkit|nvcc",
+    "gcc-too-new-for-nvcc": r"gcc|host compiler",
+    "no-c-compiler": r"gcc|compiler",
+    "arch-list-without-this-gpu": r"ARCH_LIST|capabilit|architecture",
+    "driver-library-of-another-version": r"libcuda|mismatch|driver",
+    "small-shared-memory": r"shm|shared memory",
+    "stale-extension-lock": r"lock",
+}
+"""Probe → a pattern: a new line of an answer that has it names the breakage."""
+BROKEN = tuple(NAMES)
+"""Probes whose first planted machine is used."""
+NO_GPU = re.compile(
+    r"(gpu|driver|nvidia-smi|cuda).{0,40}(not|unavailable|False)|no .{0,8}gpu", re.I
 )
-backends = _N(cudnn=_N(version=lambda: 91002, is_available=lambda: _seen, enabled=True))
-distributed = _N(is_available=lambda: True, is_nccl_available=lambda: bool(_cuda))
-"""
-SMI = """#!{python}
-import sys
-rows, cuda = {rows!r}, {cuda!r}
-query = next((a for a in sys.argv if a.startswith("--query-gpu=")), "")
-if query:
-    for index, (name, capability, driver) in enumerate(rows):
-        fields = {{"name": name, "compute_cap": capability, "driver_version": driver}}
-        fields["gpu_name"] = name
-        fields |= {{"index": str(index), "memory.total": "81559 MiB", "uuid": f"GPU-{{index}}"}}
-        print(", ".join(fields.get(f, "[N/A]") for f in query.partition("=")[2].split(",")))
-elif "-L" in sys.argv:
-    print(*[f"GPU {{i}}: {{row[0]}} (UUID: GPU-{{i}})" for i, row in enumerate(rows)], sep="\\n")
-else:
-    print(f"| NVIDIA-SMI {{rows[0][2]}}  Driver Version: {{rows[0][2]}}  CUDA Version: {{cuda}} |")
-"""
+"""That there is no GPU is no alarm where there is none."""
+VARYING = re.compile(r"\d{4}-\d\d-\d\dT\S+|/venv\S*|[│┃╭╰┏┗┡├─━═]+")
+"""What differs between two answers about one machine."""
 
 
-def planted_for_others(spec: MachineSpec, root: Path, tools: Path) -> dict[str, str]:
-    """Writes an environment with a Python that runs; gives the variables of a process in it."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", root / "venv"], check=True)
-    site = next((root / "venv/lib").glob("python*/site-packages"))
-    inside = "/" + site.relative_to(root).as_posix()
-    machine = planting.plant(msgspec.structs.replace(spec, site=inside), root)
-    result = machine.run(["nvidia-smi", "--query-gpu=name,compute_cap,driver_version"])
-    rows = [row.split(", ") for row in result.output.strip().splitlines()] if result else []
-    _driver(spec, rows)
-    _torch(spec, site, rows)
-    _programs(spec, root, rows)
-    variables = {}
-    for name, value in machine.environment.items():
-        parts = value.split(":") if name.endswith("PATH") else [value]
-        mapped = [
-            str(root) + p if (root / p.lstrip("/")).exists() and p[:1] == "/" else p for p in parts
-        ]
-        variables[name] = ":".join(mapped)
-    folders = [root / "usr/bin", root / "usr/local/cuda/bin", root / "sbin"]
-    variables["PATH"] = ":".join(str(folder) for folder in folders if folder.is_dir())
-    home = root / "home/ada"
-    home.mkdir(parents=True, exist_ok=True)
-    return {
-        **variables,
-        "HOME": str(home),
-        "PYTHONPATH": str(tools),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+WELL = re.compile("[✓✅📦ℹ]")
+"""Marks of a line that says what is well, or what there is."""
 
 
-def _driver(spec: MachineSpec, rows: list[list[str]]) -> None:
-    """nvidia-smi of a real machine has the version that the kernel has."""
-    text = spec.files.get("/proc/driver/nvidia/version", "")
-    versions = [word for word in text.split() if word[:3].isdigit() and "." in word]
-    for row in rows if versions else ():
-        row[2] = versions[0]
+class Answer(msgspec.Struct, frozen=True):
+    """What one program said of one machine."""
+
+    problems: frozenset[str]
+    """In its JSON, without what is only information."""
+    errors: frozenset[str] = frozenset()
+    """Those that it grades worst."""
+    lines: frozenset[str] = frozenset()
+    """Of its answers for people, without those that say what is well."""
+    fall: str = ""
+    """The exception that an answer for people ended with."""
 
 
-def _torch(spec: MachineSpec, site: Path, rows: list[list[str]]) -> None:
-    if not (site / "torch/version.py").is_file():
-        return
-    library = next((s for p, s in spec.libraries.items() if p.endswith("libtorch_python.so")), None)
-    visible = spec.environment.get("CUDA_VISIBLE_DEVICES", "0")
-    fields = {
-        "gpus": bool(rows) and visible in ("0", "1"),
-        "count": len(rows),
-        "targets": library.text if library else "",
-        "name": rows[0][0] if rows else "",
-        "capability": tuple(int(n) for n in rows[0][1].split(".")) if rows else (0, 0),
-    }
-    (site / "torch/__init__.py").write_text(TORCH.format(**fields))
-
-
-def _programs(spec: MachineSpec, root: Path, rows: list[list[str]]) -> None:
-    """Scripts that print what is planted for them; nvidia-smi answers any question about fields."""
-    folder = root / "usr/bin"
-    folder.mkdir(parents=True, exist_ok=True)
-    outputs: dict[str, list[tuple[str, str]]] = {}
-    for line, output in spec.commands.items():
-        name, _, arguments = line.partition(" ")
-        outputs.setdefault(name, []).append((arguments, output))
-    for name, answers in outputs.items():
-        if name in ("python", "nvidia-smi", "dmesg"):
-            continue
-        cases = "\n".join(f"  '{a}'*) printf '%s' '{o.lstrip('!')}' ;;" for a, o in answers)
-        places = [root / p.lstrip("/") for p in spec.programs if p.endswith(f"/{name}")]
-        for place in places or [folder / name]:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}\nesac\n')
-            place.chmod(0o755)
-    if rows:
-        major = rows[0][2].partition(".")[0]
-        script = SMI.format(python=sys.executable, rows=rows, cuda=CUDA_OF.get(major, "12.8"))
-        (folder / "nvidia-smi").write_text(script)
-        (folder / "nvidia-smi").chmod(0o755)
-
-
-def problems_of(spec: MachineSpec, tools: Path | None) -> dict[str, set[str]]:
-    """The problems that each other program reports of an environment."""
+def answers_of(spec: MachineSpec, tools: Path | None, archive: bytes) -> dict[str, Answer]:
+    """What our doctor as one file, and each other program, say of a machine."""
     if tools is None:
         return {}
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder).resolve()
-        variables = planted_for_others(spec, root, tools)
-        return {tool: answer(tool, root, variables) for tool in TOOLS}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        doctor_machines.placed(spec, Path(folder).resolve(), archive) as machine,
+    ):
+        text, _ = machine.run("/venv/bin/python", "/doctor.pyz", "--json", "--lang", "en")
+        findings = json.loads(text)["findings"]
+        ours = frozenset(finding["article"] for finding in findings)
+        answers = {OURS: Answer(ours, errors=ours)}
+        more = {"PYTHONPATH": str(tools), "COLUMNS": "400"}
+        for name, (code, as_json, for_people) in TOOLS.items():
+            program = f"import sys; sys.argv = ['x', *sys.argv[1:]]; {code}"
+            start = partial(machine.run, "/venv/bin/python", "-c", program, more=more)
+            with ThreadPoolExecutor(2) as pool:
+                printed, *texts = pool.map(
+                    lambda words, run=start: run(*words), (as_json, *for_people)
+                )
+            answers[name] = answer_in(name, printed[0], texts)
+    return answers
 
 
-def answer(tool: str, root: Path, variables: dict[str, str]) -> set[str]:
-    """The problems that one program reports of the environment in a folder."""
-    code, _, arguments = TOOLS[tool].partition("|")
-    program = f"import sys; sys.argv = ['x', *sys.argv[1:]]; {code}"
-    process = subprocess.run(
-        [str(root / "venv/bin/python"), "-c", program, *arguments.split()],
-        env=variables,
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def answer_in(tool: str, printed: str, texts: Sequence[tuple[str, str]]) -> Answer:
+    """The answer in a program's JSON and in its texts for people, each with its error output."""
+    lines = (line for text, _ in texts for line in text.splitlines() if not WELL.search(line))
+    falls = [errors.strip().splitlines()[-1] for _, errors in texts if "Traceback" in errors]
     try:
-        report = json.loads(process.stdout[process.stdout.find("{") :])
+        grades = graded(tool, json.loads(printed[printed.find("{") :]))
     except ValueError:
-        return {"no JSON: " + (process.stderr.strip().splitlines() or [""])[-1][:80]}
-    return {problem.replace(str(root), "") for problem in listed(tool, report)}
+        grades = {}
+    return Answer(
+        frozenset(grades),
+        frozenset(text for text, is_worst in grades.items() if is_worst),
+        frozenset(VARYING.sub("", line).strip() for line in lines) - {""},
+        falls[0] if falls else "",
+    )
 
 
-def listed(tool: str, report: dict[str, object]) -> set[str]:
-    """The problems in a report, without what is only information."""
-    problems = msgspec.convert(report, dict[str, object])
-    if tool == "ai-infradr":
-        issues = msgspec.convert(problems.get("issues", []), list[dict[str, object]])
-        return {str(i["code"]) for i in issues if i.get("severity") != "info"}
-    if tool == "env-doctor":
-        checks = msgspec.convert(problems.get("checks", {}), dict[str, object])
-        entries = [c for c in checks.values() if isinstance(c, dict)]
-        lists = [c for c in checks.values() if isinstance(c, list)]
-        entries += [c for several in lists for c in several if isinstance(c, dict)]
-        return {str(issue) for entry in entries for issue in entry.get("issues") or ()}
-    findings = problems.get("findings") or problems.get("issues") or problems.get("diagnoses") or []
-    entries = msgspec.convert(findings, list[dict[str, object]])
-    severe = [
-        e for e in entries if str(e.get("severity", "")).lower() not in ("info", "ok", "pass")
-    ]
-    return {str(e.get("id") or e.get("code") or e.get("rule_id") or e.get("title")) for e in severe}
+def graded(tool: str, report: dict[str, Any]) -> dict[str, bool]:
+    """The problems in a report, without what is only information → whether it grades them worst."""
+    if tool != "env-doctor":
+        return {
+            str(issue.get("title")): issue.get("severity") not in ("WARNING", "medium", "low")
+            for issue in report.get("issues") or report.get("diagnoses") or ()
+            if str(issue.get("severity")).lower() != "info"
+        }
+    problems = {}
+    for component in components(report["checks"]):
+        is_worst = component.get("status") in ("error", "mismatch")
+        texts = component.get("issues") or [component.get("message")] * is_worst
+        problems |= {str(text): is_worst for text in texts}
+    return problems
+
+
+def components(checks: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The tables with a status in a report of env-doctor, however deep."""
+    for value in checks.values():
+        if isinstance(value, dict):
+            if "status" in value:
+                yield value
+            yield from components(value)
 
 
 def baseline(spec: MachineSpec) -> str:
@@ -239,45 +191,55 @@ def baseline(spec: MachineSpec) -> str:
     return next((sound for piece, sound in names.items() if piece in spec.pieces), "empty")
 
 
-def cell_of(problems: set[str]) -> str:
+def cell_of(problems: Iterable[str]) -> str:
     """Problems as a cell of the table."""
-    return ("; ".join(sorted(problem[:60] for problem in problems))[:90]).replace("\n", " ")
+    return ("; ".join(sorted(problem[:60] for problem in problems))[:90]).replace("|", "/")
 
 
-def table(probes: Sequence[Probe], planted: planting.Planted, tools: Path | None) -> int:
+def row_of(about: str, article: str, cells: Sequence[str]) -> str:
+    """A row of the table."""
+    return f"| {about} | {article} | " + " | ".join(cells) + " |"
+
+
+def table(
+    probes: Sequence[Probe], planted: planting.Planted, tools: Path | None, archive: bytes
+) -> int:
     """Prints a row for each environment, and the sums; how many of ours are wrong."""
-    names = ["kbtools doctor", *(TOOLS if tools else ())]
-    print("| environment | article | " + " | ".join(names) + " |")
+    names = [OURS, *(TOOLS if tools else ())]
+    print(row_of("environment", "article", names))
     print("| --- | --- |" + " --- |" * len(names))
     hits, alarms = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    sound = {name: problems_of(spec, tools) for name, spec in planted.sound.items()}
+    sound = {name: answers_of(spec, tools, archive) for name, spec in planted.sound.items()}
     articles = {probe.id: probe.article for probe in probes}
     for name in BROKEN:
         case = next(
             c for c in planted.cases if c.probe == name and c.kind == "finds" and c.number == 1
         )
+        answers = answers_of(case.machine, tools, archive)
         reported = {a.probe.article for a in trying.examined(case.machine, probes) if a.findings}
-        right = articles[name] in reported
-        hits[names[0]] += right
-        more = ", ".join(sorted(reported - {articles[name]}))
-        cells = [("✓" if right else "✗") + (f" and {more}" if more else "")]
-        if name in OF_THE_KERNEL:
-            cells += ["not planted"] * (len(names) - 1)
-        else:
-            for tool, problems in problems_of(case.machine, tools).items():
-                news = problems - sound[baseline(case.machine)][tool]
-                hits[tool] += bool(news)
-                cells.append(f"✓ {cell_of(news)}" if news else "–")
-        print(
-            f"| {case.machine.about} | {articles[name]} | " + " | ".join(cells) + " |", flush=True
-        )
+        reported = set(answers[OURS].problems) if tools else reported
+        cells = [f"✓ {articles[name]}" if articles[name] in reported else "–"]
+        cells[0] += "".join(f", {article}" for article in sorted(reported - {articles[name]}))
+        hits[OURS] += articles[name] in reported
+        for tool in names[1:]:
+            answer, before = answers[tool], sound[baseline(case.machine)][tool]
+            lines = answer.lines - before.lines
+            news = answer.problems - before.problems
+            news |= {line for line in lines if re.search(NAMES[name], line, re.IGNORECASE)}
+            hits[tool] += bool(news)
+            fall = f"– (ends with {answer.fall})" if answer.fall and not before.fall else "–"
+            cells.append(f"✓ {cell_of(news)}" if news else fall)
+        print(row_of(case.machine.about, articles[name], cells), flush=True)
     for name, spec in planted.sound.items():
-        ours = {a.probe.id for a in trying.examined(spec, probes) if a.findings}
-        answers = {names[0]: ours, **sound[name]}
-        for tool, problems in answers.items():
+        ours = {a.probe.article for a in trying.examined(spec, probes) if a.findings}
+        answers = {OURS: frozenset(ours)} | {t: a.errors for t, a in sound[name].items()}
+        has_gpu = "nvidia-smi --query-gpu=name" in spec.commands
+        cells = []
+        for tool in names:
+            problems = {p for p in answers[tool] if has_gpu or not NO_GPU.search(p)}
             alarms[tool] += bool(problems)
-        cells = [f"✗ {cell_of(problems)}" if problems else "✓" for problems in answers.values()]
-        print(f"| *sound:* {spec.about or name} | none | " + " | ".join(cells) + " |")
+            cells.append(f"✗ {cell_of(problems)}" if problems else "✓")
+        print(row_of(f"*sound:* {spec.about or name}", "none", cells), flush=True)
     print()
     for name in names:
         totals = f"{hits[name]} of {len(BROKEN)} broken, {alarms[name]} of {len(sound)} sound"
@@ -292,13 +254,15 @@ def main() -> None:
     python = parser.parse_args().others
     tools = None
     if python:
+        doctor_machines.enter_namespace()
         code = "import sysconfig; print(sysconfig.get_path('purelib'))"
         answer = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
         tools = Path(answer.stdout.strip())
     settings = config.find(ROOT)
     os.environ.pop("VIRTUAL_ENV", None)
     probes = bundle.probes_of(settings)
-    sys.exit(1 if table(probes, planting.read(settings.probes), tools) else 0)
+    archive = bundle.build(settings, probes)
+    sys.exit(1 if table(probes, planting.read(settings.probes), tools, archive) else 0)
 
 
 if __name__ == "__main__":
