@@ -72,6 +72,19 @@ else:
 """
 
 
+OLDEST_DRIVER = {"11": 450, "12": 525, "13": 580}
+"""Major version of CUDA → the oldest driver that a build with it finds GPUs with."""
+
+
+class Symptom(msgspec.Struct, frozen=True):
+    """What fails on a machine as it would with real libraries, which are planted as headers."""
+
+    at_import: str = ""
+    """What `import torch` raises, as an ImportError."""
+    of_smi: str = ""
+    """What nvidia-smi prints before it ends with 18."""
+
+
 class PlacedMachine(msgspec.Struct, frozen=True):
     """A root directory with a planted machine in it, as long as it is mounted."""
 
@@ -106,17 +119,23 @@ def enter_namespace() -> None:
 
 
 @contextmanager
-def placed(spec: MachineSpec, folder: Path, archive: bytes) -> Iterator[PlacedMachine]:
+def placed(
+    spec: MachineSpec, folder: Path, archive: bytes, symptom: Symptom
+) -> Iterator[PlacedMachine]:
     """Mounts a planted machine below a folder, with `doctor.pyz` in its root.
 
-    `archive` is that file's content.
+    Args:
+        spec: what is planted.
+        folder: an empty one.
+        archive: the content of `doctor.pyz`.
+        symptom: what fails there.
     """
     mount("tmpfs", "tmpfs", folder)
     planted, upper, work, root = (folder / name for name in ("planted", "upper", "work", "root"))
     for path in (planted, upper, work, root):
         path.mkdir()
     try:
-        variables = _plant(spec, planted)
+        variables = _plant(spec, planted, symptom)
         _hide(planted)
         (planted / "doctor.pyz").write_bytes(archive)
         options = f"lowerdir={planted}:/,upperdir={upper},workdir={work}"
@@ -141,7 +160,7 @@ def mount(kind: str, source: str, target: Path, options: str = "") -> None:
     subprocess.run(["mount", "-t", kind, *words, source, str(target)], check=True)
 
 
-def _plant(spec: MachineSpec, root: Path) -> dict[str, str]:
+def _plant(spec: MachineSpec, root: Path, symptom: Symptom) -> dict[str, str]:
     """Writes the files of a machine with a Python that runs; the variables of its user."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", root / "venv"], check=True)
     site = next((root / "venv/lib").glob("python*/site-packages"))
@@ -150,8 +169,14 @@ def _plant(spec: MachineSpec, root: Path) -> dict[str, str]:
     result = machine.run(["nvidia-smi", "--query-gpu=name,compute_cap,driver_version"])
     rows = [row.split(", ") for row in result.output.strip().splitlines()] if result else []
     _driver(spec, rows)
-    _torch(spec, site, rows)
+    _torch(spec, site, [] if symptom.of_smi else rows)
+    if symptom.at_import:
+        (site / "torch").mkdir(exist_ok=True)
+        (site / "torch/__init__.py").write_text(f"raise ImportError({symptom.at_import!r})\n")
     _programs(spec, root, rows)
+    if symptom.of_smi:
+        script = f"#!/bin/sh\necho '{symptom.of_smi}'\nexit 18\n"
+        (root / "usr/bin/nvidia-smi").write_text(script)
     shutil.rmtree(root / "proc", ignore_errors=True)
     for name in ("bin", "sbin", "lib"):  # on the real system they are links
         if (root / name).is_dir():
@@ -212,8 +237,11 @@ def _torch(spec: MachineSpec, site: Path, rows: list[list[str]]) -> None:
         return
     library = next((s for p, s in spec.libraries.items() if p.endswith("libtorch_python.so")), None)
     visible = spec.environment.get("CUDA_VISIBLE_DEVICES", "0")
+    cuda = re.search(r"cuda[^=\n]*= '(\d+)", (site / "torch/version.py").read_text())
+    driver = int(rows[0][2].partition(".")[0]) if rows else 0
+    is_new = driver >= OLDEST_DRIVER.get(cuda[1] if cuda else "", 0)
     fields = {
-        "gpus": bool(rows) and visible in ("0", "1"),
+        "gpus": bool(rows) and visible in ("0", "1") and is_new,
         "count": len(rows),
         "targets": library.text if library else "",
         "name": rows[0][0] if rows else "",

@@ -4,11 +4,13 @@ The others are env-doctor, cuda-doctor and ai-infradr.
 
     python benchmarks/doctors.py                      # ours alone, on planted machines
     python benchmarks/doctors.py --others PYTHON      # a Python with the other programs; as root
+    python benchmarks/doctors.py --others PYTHON --in-full    # and what each of them says
 
 With --others all four run in the same place (`doctor_machines.py`): a root directory in which the
 packages, the toolkit, the devices, the driver's version and the size of /dev/shm stand where they
 would, and in which the real machine's CUDA and compilers are not seen. PyTorch is a stand-in that
-answers as the planted build would. Ours is the file that the site offers.
+answers as the planted build would: it raises where a library is missing, and finds no GPU with a
+driver that is too old. Ours is the file that the site offers.
 
 The environments are our own cases: our column shows that probes do what they say and do not disturb
 each other, and not how much of the world they know. Another program counts as having found
@@ -35,6 +37,7 @@ from typing import Any
 
 import doctor_machines
 import msgspec
+from doctor_machines import Symptom
 
 from kbtools import config
 from kbtools.doctor import bundle, planting, trying
@@ -90,6 +93,18 @@ NAMES = {
     "stale-extension-lock": r"lock",
 }
 """Probe → a pattern: a new line of an answer that has it names the breakage."""
+NO_FILE = "{}: cannot open shared object file: No such file or directory"
+SYMPTOMS = {
+    "nvjitlink-from-outside": Symptom(
+        "libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12"
+    ),
+    "torch-library-missing": Symptom(NO_FILE.format("libnccl.so.2")),
+    "cuda-wheel-missing": Symptom(NO_FILE.format("libnccl.so.2")),
+    "driver-library-of-another-version": Symptom(
+        of_smi="Failed to initialize NVML: Driver/library version mismatch"
+    ),
+}
+"""Probe → what fails on its machine before anybody looks."""
 BROKEN = tuple(NAMES)
 """Probes whose first planted machine is used."""
 NO_GPU = re.compile(
@@ -117,13 +132,20 @@ class Answer(msgspec.Struct, frozen=True):
     """The exception that an answer for people ended with."""
 
 
-def answers_of(spec: MachineSpec, tools: Path | None, archive: bytes) -> dict[str, Answer]:
-    """What our doctor as one file, and each other program, say of a machine."""
+def answers_of(
+    spec: MachineSpec, tools: Path | None, archive: bytes, probe: str = ""
+) -> dict[str, Answer]:
+    """What our doctor as one file, and each other program, say of a machine.
+
+    `probe` is the one whose machine it is; empty for a sound one.
+    """
     if tools is None:
         return {}
     with (
         tempfile.TemporaryDirectory() as folder,
-        doctor_machines.placed(spec, Path(folder).resolve(), archive) as machine,
+        doctor_machines.placed(
+            spec, Path(folder).resolve(), archive, SYMPTOMS.get(probe, Symptom())
+        ) as machine,
     ):
         text, _ = machine.run("/venv/bin/python", "/doctor.pyz", "--json", "--lang", "en")
         findings = json.loads(text)["findings"]
@@ -202,9 +224,17 @@ def row_of(about: str, article: str, cells: Sequence[str]) -> str:
 
 
 def table(
-    probes: Sequence[Probe], planted: planting.Planted, tools: Path | None, archive: bytes
+    probes: Sequence[Probe],
+    planted: planting.Planted,
+    tools: Path | None,
+    archive: bytes,
+    *,
+    in_full: bool = False,
 ) -> int:
-    """Prints a row for each environment, and the sums; how many of ours are wrong."""
+    """Prints a row for each environment, and the sums; how many of ours are wrong.
+
+    `in_full` is whether each cell has the beginning of what was said.
+    """
     names = [OURS, *(TOOLS if tools else ())]
     print(row_of("environment", "article", names))
     print("| --- | --- |" + " --- |" * len(names))
@@ -215,7 +245,7 @@ def table(
         case = next(
             c for c in planted.cases if c.probe == name and c.kind == "finds" and c.number == 1
         )
-        answers = answers_of(case.machine, tools, archive)
+        answers = answers_of(case.machine, tools, archive, name)
         reported = {a.probe.article for a in trying.examined(case.machine, probes) if a.findings}
         reported = set(answers[OURS].problems) if tools else reported
         cells = [f"✓ {articles[name]}" if articles[name] in reported else "–"]
@@ -228,7 +258,7 @@ def table(
             news |= {line for line in lines if re.search(NAMES[name], line, re.IGNORECASE)}
             hits[tool] += bool(news)
             fall = f"– (ends with {answer.fall})" if answer.fall and not before.fall else "–"
-            cells.append(f"✓ {cell_of(news)}" if news else fall)
+            cells.append((f"✓ {cell_of(news)}" if in_full else "✓") if news else fall)
         print(row_of(case.machine.about, articles[name], cells), flush=True)
     for name, spec in planted.sound.items():
         ours = {a.probe.article for a in trying.examined(spec, probes) if a.findings}
@@ -238,7 +268,8 @@ def table(
         for tool in names:
             problems = {p for p in answers[tool] if has_gpu or not NO_GPU.search(p)}
             alarms[tool] += bool(problems)
-            cells.append(f"✗ {cell_of(problems)}" if problems else "✓")
+            wrong = f"✗ {cell_of(problems)}" if in_full else "✗"
+            cells.append(wrong if problems else "✓")
         print(row_of(f"*sound:* {spec.about or name}", "none", cells), flush=True)
     print()
     for name in names:
@@ -251,7 +282,9 @@ def main() -> None:
     """Prints the table; the exit code is 1 if ours is wrong about one."""
     parser = argparse.ArgumentParser(description="What doctors say of forty environments.")
     parser.add_argument("--others", metavar="PYTHON", help="a Python with the other programs")
-    python = parser.parse_args().others
+    parser.add_argument("--in-full", action="store_true", help="also what each of them says")
+    options = parser.parse_args()
+    python = options.others
     tools = None
     if python:
         doctor_machines.enter_namespace()
@@ -262,7 +295,8 @@ def main() -> None:
     os.environ.pop("VIRTUAL_ENV", None)
     probes = bundle.probes_of(settings)
     archive = bundle.build(settings, probes)
-    sys.exit(1 if table(probes, planting.read(settings.probes), tools, archive) else 0)
+    planted = planting.read(settings.probes)
+    sys.exit(1 if table(probes, planted, tools, archive, in_full=options.in_full) else 0)
 
 
 if __name__ == "__main__":
