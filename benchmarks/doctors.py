@@ -248,8 +248,9 @@ def table(
         answers = answers_of(case.machine, tools, archive, name)
         reported = {a.probe.article for a in trying.examined(case.machine, probes) if a.findings}
         reported = set(answers[OURS].problems) if tools else reported
-        cells = [f"✓ {articles[name]}" if articles[name] in reported else "–"]
-        cells[0] += "".join(f", {article}" for article in sorted(reported - {articles[name]}))
+        more = ", ".join(sorted(reported - {articles[name]}))
+        mark = "✓" if articles[name] in reported else "–"
+        cells = [f"{mark}, and {more}" if more else mark]
         hits[OURS] += articles[name] in reported
         for tool in names[1:]:
             answer, before = answers[tool], sound[baseline(case.machine)][tool]
