@@ -82,6 +82,7 @@ def test_hooks_take_what_check_takes(base: Base) -> None:
     article = base.article(*SOUND)
     pattern = re.compile(HOOKS["kbtools-check"]["files"])
     assert pattern.search(f"kb/{article.name}") and pattern.search(f"base/kb/{article.name}")
+    assert pattern.search("kb/notices/KBN0001-hang.md")
     for path in ("README.md", "kbx/a.md", "kb/sub/a.md", "evidence/KB0001.jsonl", "kb/a.txt"):
         assert not pattern.search(path)
     everything = re.compile(HOOKS["kbtools-check-all"]["files"])
