@@ -174,6 +174,13 @@ def test_an_article_is_verified_on_an_interpreter_of_ones_own(installed: Path) -
     assert not list(package.rglob(".kbtools"))
 
 
+def test_all_of_the_packaged_base_is_not_run_unasked(installed: Path) -> None:
+    """`kbtools verify` in a folder without a base is a slip, and would take minutes."""
+    process = kbtools(installed, "verify")
+    assert process.returncode == 2
+    assert "name an article: kbtools verify ID" in process.stderr
+
+
 def test_a_program_is_run_anywhere(installed: Path) -> None:
     """`kbtools run` finds the same, offline."""
     log = ROOT / "tests/logs/triton23-chunk-attention-cut.log"

@@ -162,6 +162,9 @@ def test_what_was_skipped_is_counted(base: Base) -> None:
     assert hint == "  -v names them"
     assert "KB0001/f1" not in done.out
     assert (base.root / "run.json").read_text("utf-8").count('"skipped"') >= 5
+    done = base.kbtools("verify")
+    assert "KB0001/r1" in done.out and "KB0001/f1" not in done.out, "each verdict, no skip"
+    assert re.search(r"^· skipped +KB0001/f1 ", base.kbtools("verify", "-v").out, re.MULTILINE)
     done = base.kbtools("verify", "--quiet", "-v")
     assert re.search(r"^· 2 skipped: needs 9 GPUs.*: KB0001/f0, KB0001/f1$", done.out, re.MULTILINE)
     assert "-v names" not in done.out

@@ -140,16 +140,19 @@ def verify(ctx: click.Context, /, articles: tuple[str, ...], **values: Any) -> N
     """Run the snippets of articles and compare the results with the articles' claims.
 
     An argument is the id or the path of an article, or a single snippet as in KB0002/r1. Without
-    arguments, all articles are run.
+    arguments, all articles are run; away from a knowledge base there must be one.
 
     The exit code is 0 if no claim is contradicted, 1 if one is, 2 if an article cannot be read,
     and 3 if nothing could be concluded, for example because every snippet was skipped.
     """
     from kbtools.checks.cached import readable_cached
+    from kbtools.packaged import is_around
     from kbtools.reports import text
 
     report = msgspec.convert(values, ReportOptions)
     options = msgspec.convert({**values, "report": report}, VerifyOptions)
+    if not articles and not options.record and not is_around(Path(ctx.obj)):
+        raise click.UsageError("no kbtools.toml here or above; name an article: kbtools verify ID")
     config = config_of(ctx) if options.record else config_to_read(ctx)
     machines = machine_pool(config, options)
     base, readable, problems = readable_cached(config)
@@ -294,6 +297,7 @@ def verify_tasks(
         expected: Name of a snippet → the seconds that it should take.
         options: What is printed, and where.
     """
+    from kbtools.evidence.verdicts import VerdictName
     from kbtools.reports import text
     from kbtools.reports.forecast import Forecast
     from kbtools.verification.quick import running_times
@@ -322,7 +326,8 @@ def verify_tasks(
             for result in chain(recalled, verifier.verify(on_start)):
                 results.append(result)
                 if progress:
-                    progress.finished(result, text.verdict(result))
+                    named = options.verbose or result.verdict.name is not VerdictName.SKIPPED
+                    progress.finished(result, text.verdict(result) if named else "")
         except KeyboardInterrupt:
             return results, True
     return results, False

@@ -44,12 +44,13 @@ class Progress:
             self._running[task.snippet.name] = (time.monotonic(), gpus)
 
     def finished(self, result: Result, line: str) -> None:
-        """A snippet has ended; `line` stays on the screen."""
+        """A snippet has ended; `line`, unless it is empty, stays on the screen."""
         self.forecast.finished(result.task.snippet.name)
         with self._lock:
             self._running.pop(result.task.snippet.name, None)
             self.done += 1
-        self._live.console.print(Text.from_ansi(line), soft_wrap=True)
+        if line:
+            self._live.console.print(Text.from_ansi(line), soft_wrap=True)
 
     def _table(self) -> Table:
         table = Table.grid(padding=(0, 2))

@@ -44,10 +44,11 @@ class ProgressLines:
         self.forecast.started(task.snippet.name)
 
     def finished(self, result: Result, line: str) -> None:
-        """A snippet has ended; `line` is its verdict."""
+        """A snippet has ended; `line` is its verdict, or empty where it has none to print."""
         self.forecast.finished(result.task.snippet.name)
         self.done += 1
-        self._emit(line)
+        if line:
+            self._emit(line)
         now = self._clock()
         if now - self._printed >= INTERVAL and self.done < self.total:
             self._printed = now
