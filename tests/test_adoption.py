@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import io
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +76,32 @@ def test_placeholders(base: Base) -> None:
     file.write_text(file.read_text("utf-8").replace("To be written.", "A cause."), "utf-8")
     assert check(base.root)[1].count("still to be written") == 5
     assert "::warning file=kb/" in base.kbtools("check", "--github").out
+
+
+def test_the_skeleton_of_a_notice(base: Base) -> None:
+    """`new --notice` takes the next id of notices, and `check` names every receipt to be found."""
+    for number in (1, 2):
+        done = base.kbtools("new", "--notice", f"pandas: number {number} hangs")
+        assert done.code == 0
+        path = done.out.splitlines()[0]
+        assert path == f"kb/notices/KBN000{number}-pandas-number-{number}-hangs.md"
+        assert f"kbtools check {path}" in done.out
+    text = base.kbtools("check", path).out
+    lines = (base.root / path).read_text("utf-8").splitlines()
+    unwritten = [n for n, line in enumerate(lines, 1) if re.search("owner/repo#123|{package", line)]
+    assert len(unwritten) == 6
+    named = [int(x.split(":")[1]) for x in text.splitlines() if "still to be written" in x]
+    assert set(unwritten) < set(named)
+    assert "components: [component], stage: " in text and "unless they are right" in text
+    problems = {line.split()[1] for line in text.splitlines() if line.startswith("kb/")}
+    assert problems <= {"KB310", "still"}, "what is there is of the right form"
+
+
+def test_schema_of_a_notice(base: Base) -> None:
+    """An editor completes the keys of notices, too."""
+    form = json.loads(base.kbtools("schema", "--notice").out)["$defs"]["NoticeMatter"]
+    assert {"looked-up", "remedies", "not"} <= set(form["properties"])
+    assert "bounds" in form["required"]
 
 
 def test_a_skeleton_is_not_recorded(base: Base) -> None:

@@ -321,12 +321,13 @@ def matter_of(file: Path, root: Path) -> Any:
     return json.loads(json.dumps(read_page(file, config.find(root)).matter, default=str))
 
 
-def test_schema_of_this_knowledge_base() -> None:
-    """The schema is a JSON Schema, which the articles in kb/ keep."""
-    schema = json.loads(output_of(ROOT, "schema"))
+@pytest.mark.parametrize(("words", "folder"), [((), "kb"), (("--notice",), "kb/notices")])
+def test_schema_of_this_knowledge_base(words: tuple[str, ...], folder: str) -> None:
+    """The schemas are JSON Schemas, which the articles and the notices keep."""
+    schema = json.loads(output_of(ROOT, "schema", *words))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    files = [file for file in (ROOT / "kb").glob("*.md") if file.name.count(".") == 1]
+    files = [file for file in (ROOT / folder).glob("*.md") if file.name.count(".") == 1]
     assert files
     for file in files:
         validator.validate(matter_of(file, ROOT))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import string
@@ -12,7 +13,7 @@ from filelock import FileLock
 
 from kbtools.articles import placeholders
 from kbtools.articles.links import slug
-from kbtools.config import FILE, Config, KbtoolsError
+from kbtools.config import FILE, NOTICE, Config, KbtoolsError
 
 TEMPLATES = resources.files("kbtools.articles") / "templates"
 
@@ -41,6 +42,14 @@ def next_id(config: Config) -> str:
     return config.article_id(max(numbers, default=0) + 1)
 
 
+def next_notice_id(config: Config) -> str:
+    """The id after the highest that any notice of the knowledge base has."""
+    prefix = f"{config.knowledge_base.prefix}{NOTICE}"
+    names = (file.name.removeprefix(prefix) for file in config.notices.glob(f"{prefix}*.md"))
+    numbers = [int(match[0]) for name in names if (match := re.match(r"\d+", name))]
+    return config.notice_id(max(numbers, default=0) + 1)
+
+
 def new_article(config: Config, title: str) -> Path:
     """Writes the skeleton of an article, which is valid and can be verified; returns the file.
 
@@ -49,17 +58,67 @@ def new_article(config: Config, title: str) -> Path:
     Raises:
         ScaffoldError: the title has no printable character.
     """
-    title = " ".join("".join(c if c.isprintable() else " " for c in title).split())
-    if not title:
-        raise ScaffoldError("an empty title; write the text of the error that people search for")
-    locks = config.memory.parent / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    config.articles.mkdir(parents=True, exist_ok=True)
-    with FileLock(locks / "new.lock"):
+    title = printable(title)
+    with starting(config, config.articles):
         identifier = next_id(config)
         file = config.articles / f"{identifier}-{slug(title)}.md"
         file.write_text(skeleton(config, identifier, title), "utf-8")
     return file
+
+
+def new_notice(config: Config, title: str) -> Path:
+    """Writes the skeleton of a notice, of which `check` names what is missing; returns the file.
+
+    Raises:
+        ScaffoldError: the title has no printable character.
+    """
+    title = printable(title)
+    with starting(config, config.notices):
+        identifier = next_notice_id(config)
+        file = config.notices / f"{identifier}-{slug(title)}.md"
+        text = render(
+            "notice.md",
+            section=placeholders.SECTION,
+            receipt=placeholders.RECEIPT,
+            window=placeholders.WINDOW,
+            today=datetime.datetime.now(datetime.UTC).date().isoformat(),
+            **first_lines(config, identifier, title),
+        )
+        file.write_text(text, "utf-8")
+    return file
+
+
+def printable(title: str) -> str:
+    """A title on one line, without what no terminal shows.
+
+    Raises:
+        ScaffoldError: nothing is left of it.
+    """
+    title = " ".join("".join(c if c.isprintable() else " " for c in title).split())
+    if not title:
+        raise ScaffoldError("an empty title; write the text of the error that people search for")
+    return title
+
+
+def starting(config: Config, folder: Path) -> FileLock:
+    """A lock under which an id is taken and its file is written to `folder`."""
+    locks = config.memory.parent / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(locks / "new.lock")
+
+
+def first_lines(config: Config, identifier: str, title: str) -> dict[str, str]:
+    """What the front matter of an article and of a notice begins with."""
+    form = config.article
+    return {
+        "id": identifier,
+        "title": escape_quoted(title),
+        "summary": placeholders.SUMMARY,
+        "component": form.components[0] if form.components else placeholders.COMPONENT,
+        "stage": form.stages[0],
+        "severity": form.severities[0],
+    }
 
 
 def skeleton(config: Config, identifier: str, title: str) -> str:
@@ -84,13 +143,8 @@ def skeleton(config: Config, identifier: str, title: str) -> str:
     return render(
         "article.md",
         body="\n".join([*sections, *rest]).strip(),
-        id=identifier,
-        component=form.components[0] if form.components else placeholders.COMPONENT,
-        stage=form.stages[0],
-        severity=form.severities[0],
-        summary=placeholders.SUMMARY,
-        title=escape_quoted(title),
         signature=placeholders.SIGNATURE.format(id=identifier),
+        **first_lines(config, identifier, title),
     )
 
 

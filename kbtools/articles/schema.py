@@ -1,4 +1,4 @@
-"""The JSON Schema of an article's front matter."""
+"""The JSON Schema of the front matter of an article, or of a notice."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from typing import Any
 import msgspec
 
 from kbtools.articles.model import FrontMatter
+from kbtools.articles.notices import NoticeMatter
 from kbtools.config import Config
 
 
-def front_matter_schema(config: Config) -> dict[str, Any]:
-    """The schema, with the words that this knowledge base allows."""
-    schema = msgspec.json.schema(FrontMatter)
+def front_matter_schema(config: Config, *, notice: bool = False) -> dict[str, Any]:
+    """The schema, with the words that this knowledge base allows.
+
+    Args:
+        config: Of the knowledge base.
+        notice: Whether it is that of a notice.
+    """
+    matter = NoticeMatter if notice else FrontMatter
+    schema = msgspec.json.schema(matter)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    form = schema["$defs"]["FrontMatter"]
+    form = schema["$defs"][matter.__name__]
     for definition in schema["$defs"].values():
         definition["additionalProperties"] = False
     properties = form["properties"]

@@ -107,19 +107,22 @@ def rules(ctx: click.Context) -> None:
 
 
 @click.command(short_help="Print the JSON Schema of an article's front matter.")
+@click.option("--notice", is_flag=True, help="Print that of a notice's front matter.")
 @click.pass_context
-def schema(ctx: click.Context) -> None:
+def schema(ctx: click.Context, notice: bool) -> None:
     """Print the JSON Schema of an article's front matter, for use in an editor."""
     from kbtools.articles.schema import front_matter_schema
 
-    click.echo(msgspec.json.format(msgspec.json.encode(front_matter_schema(config_of(ctx)))))
+    form = front_matter_schema(config_of(ctx), notice=notice)
+    click.echo(msgspec.json.format(msgspec.json.encode(form)))
 
 
-@click.command(short_help="Write the skeleton of an article.")
+@click.command(short_help="Write the skeleton of an article or a notice.")
 @click.argument("title")
 @click.option("--anyway", is_flag=True, help="Write it though an article has such a signature.")
+@click.option("--notice", is_flag=True, help="Write a notice: reported in a thread, not run here.")
 @click.pass_context
-def new(ctx: click.Context, title: str, anyway: bool) -> None:
+def new(ctx: click.Context, title: str, anyway: bool, notice: bool) -> None:
     """Write the skeleton of an article with the title TITLE and the next free id.
 
     TITLE is the text of the error, as people search for it. If a signature of an article
@@ -127,7 +130,7 @@ def new(ctx: click.Context, title: str, anyway: bool) -> None:
     """
     from kbtools import matching
     from kbtools.articles.links import published_addresses
-    from kbtools.articles.scaffold import new_article
+    from kbtools.articles.scaffold import new_article, new_notice
     from kbtools.reports import text
 
     config = config_of(ctx)
@@ -135,10 +138,15 @@ def new(ctx: click.Context, title: str, anyway: bool) -> None:
     if matches and not anyway:
         click.echo(text.covered(matches, title), err=True)
         sys.exit(1)
-    file = new_article(config, title)
+    file = new_notice(config, title) if notice else new_article(config, title)
+    path = file.relative_to(config.root)
     match = config.id_pattern.match(file.name)  # a prefix may hold hyphens
-    click.echo(f"{file.relative_to(config.root)}\n\nIt is valid and runs as it is. Try:\n")
-    click.echo(f"    kbtools verify {match[0] if match else file}")
+    if notice:
+        click.echo(f"{path}\n\nReplace what stands in it. This names what is missing:\n")
+        click.echo(f"    kbtools check {path}")
+    else:
+        click.echo(f"{path}\n\nIt is valid and runs as it is. Try:\n")
+        click.echo(f"    kbtools verify {match[0] if match else file}")
     if published_addresses(config):
         click.echo("    kbtools link --publish  # lists the new address; check asks for it")
 
