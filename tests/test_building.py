@@ -140,7 +140,7 @@ def test_prune(shop: Shop) -> None:
 
 
 def test_list(shop: Shop) -> None:
-    """`list` shows name, state, size, purpose, and a sum; an interpreter of one's own is not built."""
+    """`list` shows name, state, size, purpose and a sum; a declared interpreter is not built."""
     shop.declare("one", "tiny==1.0", purpose="the first", size_gb=0.01)
     shop.declare("mine", python=sys.executable, options=[])
     assert shop.run("sync", "one").code == 0
