@@ -97,6 +97,22 @@ def test_the_skeleton_of_a_notice(base: Base) -> None:
     assert problems <= {"KB310", "still"}, "what is there is of the right form"
 
 
+def test_a_notice_in_the_folder_of_articles(base: Base) -> None:
+    """`check` says where it belongs, not that its id is none."""
+    file = base.article(FAILS, FIX)
+    text = file.read_text("utf-8").replace('id: "KB0001"', "id: KBN0001")
+    file.rename(file.with_name("KBN0001-hangs.md")).write_text(text, "utf-8")
+    assert "KB002 `KBN0001` is the id of a notice" in (printed := check(base.root)[1])
+    assert "help: move the file to kb/notices/, or: an id looks like KB0002" in printed
+
+
+def test_score_without_logs(base: Base) -> None:
+    """It says which file is missing, and what is in it."""
+    done = base.kbtools("score")
+    assert done.code == 2 and "FileNotFoundError" not in done.err
+    assert "expected.toml is missing; put logs beside expected.toml, which names" in done.err
+
+
 def test_schema_of_a_notice(base: Base) -> None:
     """An editor completes the keys of notices, too."""
     form = json.loads(base.kbtools("schema", "--notice").out)["$defs"]["NoticeMatter"]

@@ -282,7 +282,7 @@ def test_notice_of_check(base: Path) -> None:
     code, text = check(base)
     assert code == 0
     assert "kb/KB0001-it-fails.md:22: no receipt (version): “Version 3.1 has the fix.”" in text
-    assert "end it with [r3], [owner/repo#12] or [owner/repo@tag path]" in text
+    assert "end it with [r1] (a snippet), [owner/repo#12], [owner/repo@tag path], a link" in text
     assert "2.9" not in text
     assert text.endswith("1 file checked, no problems\n")
 

@@ -109,6 +109,18 @@ def test_a_base_without_probes(tmp_path: Path) -> None:
     process = run(sys.executable, "-m", "kbtools", "-C", str(tmp_path), "doctor", "--lang", "en")
     assert process.returncode == 0
     assert "0 probes" in process.stdout
+    assert "Practice has no probes, so nothing was looked for" in process.stderr
+
+
+def test_the_interpreter_of_kbtools_is_not_that_of_the_user(tmp_path: Path) -> None:
+    """Where kbtools has an environment of its own, its packages say nothing of the user's."""
+    base = (
+        '[knowledge-base]\nname = "Practice"\nprefix = "TRY"\n[toolchain]\nheadline = ["absent"]\n'
+    )
+    (tmp_path / "kbtools.toml").write_text(base)
+    command = (sys.executable, "-m", "kbtools", "-C", str(tmp_path), "doctor")
+    assert "has no absent; to look at yours: kbtools doctor --python" in run(*command).stderr
+    assert "to look at yours" not in run(*command, "--python", sys.executable).stderr
 
 
 ENVIRONMENT = {"HOME": "/home/ada", "USER": "ada", "HOSTNAME": "node17.lab.example"}

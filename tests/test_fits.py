@@ -103,6 +103,8 @@ def test_what_is_not_known() -> None:
     assert "no table has mystery" in answer.unknown
     assert any("driver >=580" in text for text in answer.unknown)
     assert answer.line == ("engine==3.0", "mystery>1")
+    too_new = fit(base(*ENGINES, DRIVER), MACHINE, ["engine>=99"])
+    assert too_new.unknown[0] == "no row of engine is as you asked: they go from 1.0 to 3.0"
 
 
 def test_the_c_library() -> None:
@@ -213,6 +215,14 @@ def test_questions_of_threads(question: dict[str, Any]) -> None:
         assert any(why in refusal.reason.text for refusal in answer.refusals), answer.refusals
 
 
+def test_a_base_without_tables(tmp_path: Path) -> None:
+    """It cannot answer, and says so, not that nothing fits."""
+    (tmp_path / "kbtools.toml").write_text('[knowledge-base]\nname = "Practice"\nprefix = "TRY"\n')
+    result = run_command(tmp_path, "fits", "engine")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "Practice has no tables of releases" in result.stderr
+
+
 def test_the_command() -> None:
     """It prints the line to type, the rows, and what is not known; 3 if nothing fits."""
     words = ("fits", "torch", "--python", "3.13", "--platform", "linux-x86_64", "--gpu", "RTX 5090")
@@ -227,3 +237,4 @@ def test_the_command() -> None:
     refused = run_command(ROOT, "fits", "torch==2.4.*", "--python", "3.13")
     assert refused.exit_code == 3
     assert "no releases go together" in refused.output
+    assert "no failure is known" not in refused.output, "no versions, no answer about them"

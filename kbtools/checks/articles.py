@@ -122,7 +122,10 @@ def _holds_nothing(text: str, versions: SpecifierSet) -> tuple[str, str]:
                 f"`{text}` holds no version: <{bound} leaves out its pre-releases",
                 f"name the first fixed pre-release: <{bound}.dev…",
             )
-    return f"`{text}` holds no version", 'put the lower bound first, as in ">=2.2,<3.0"'
+    return (
+        f"`{text}` holds no version",
+        'write a lower bound below the upper one, as in ">=2.2,<3.0"',
+    )
 
 
 def kb105_upstream_reference(page: Page, article: Article, config: Config) -> Iterator[Problem]:

@@ -84,6 +84,15 @@ def kb001_unreadable_front_matter(page: Page, config: Config) -> Iterator[Proble
         yield page.problem(invalid.line, invalid.why, invalid.step)
 
 
+def _not_an_id(identifier: str, page: Page, config: Config) -> tuple[str, str]:
+    """What is wrong with an id, and the next step."""
+    step = f"an id looks like {(config.notice_id if page.is_notice else config.article_id)(2)}"
+    if config.id_pattern.fullmatch(identifier):
+        kind, folder = ("an article", "kb") if page.is_notice else ("a notice", "kb/notices")
+        return f"`{identifier}` is the id of {kind}", f"move the file to {folder}/, or: {step}"
+    return f"`{identifier}` is not an id", step
+
+
 @fatal
 def kb002_malformed_id(page: Page, config: Config) -> Iterator[Problem]:
     """An id is the prefix of the knowledge base and a number of fixed width, as in `KB0002`.
@@ -100,8 +109,7 @@ def kb002_malformed_id(page: Page, config: Config) -> Iterator[Problem]:
         return
     well_formed = config.id_pattern.fullmatch(identifier) is not None
     if not well_formed or config.is_notice_id(identifier) != page.is_notice:
-        step = f"an id looks like {(config.notice_id if page.is_notice else config.article_id)(2)}"
-        yield page.problem(page.line_of("id"), f"`{identifier}` is not an id", step)
+        yield page.problem(page.line_of("id"), *_not_an_id(identifier, page, config))
         return
     name = Path(page.path).name
     if not name.startswith((f"{identifier}-", f"{identifier}.")):

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from kbtools.cli.group import config_to_read
+
+if TYPE_CHECKING:
+    from kbtools.config import Config
 
 
 @click.command(short_help="Look for what is wrong with an environment.")
@@ -68,5 +73,30 @@ def doctor(
     except InterpreterError as error:
         click.echo(f"kbtools: {error}", err=True)
         sys.exit(2)
+    for remark in remarks(config, bool(probes), python):
+        click.echo(f"kbtools: {remark}", err=True)
     click.echo(text)
     sys.exit(code)
+
+
+def remarks(config: Config, has_probes: bool, python: str) -> Iterator[str]:
+    """Why a report that finds nothing says little."""
+    if not has_probes:
+        yield f"{config.knowledge_base.name} has no probes, so nothing was looked for"
+    headline = config.toolchain.headline
+    if headline and not python and not any(map(is_installed, headline)):
+        yield (
+            f"the Python that runs kbtools has no {headline[0]}; to look at yours:"
+            " kbtools doctor --python PYTHON"
+        )
+
+
+def is_installed(distribution: str) -> bool:
+    """Whether a distribution is beside kbtools."""
+    from importlib import metadata
+
+    try:
+        metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True

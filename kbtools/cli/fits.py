@@ -38,7 +38,8 @@ def fits(
     tables: what releases declare and contain, what runs showed and documents say. It names the row
     behind each word, the failures that are known for these versions, and what nobody knows.
 
-    The exit code is 0 if releases go together and 3 if none do. Nothing leaves this machine.
+    The exit code is 0 if releases go together, and 3 if none do or if there are no tables. Nothing
+    leaves this machine.
     """
     from kbtools import matching
     from kbtools.matching.known import known_failures, sm_of
@@ -48,6 +49,11 @@ def fits(
     from kbtools.tables.machines import Machine
 
     config = config_to_read(ctx)
+    tables = store.read(config)
+    if not tables.releases:
+        name = config.knowledge_base.name
+        click.echo(f"kbtools: {name} has no tables of releases: docs/compatibility.md", err=True)
+        sys.exit(3)
     knowledge = matching.load(ctx.obj, None)
     machine = Machine(
         python=python or ".".join(platform.python_version_tuple()[:2]),
@@ -56,7 +62,7 @@ def fits(
         driver=driver,
         glibc=glibc or ("" if system else platform.libc_ver()[1]),
     )
-    answer = fit(store.read(config), machine, wants)
+    answer = fit(tables, machine, wants)
     versions = {**answer.versions, "python": machine.python.rstrip("t")}
     versions |= {"driver": driver} if driver else {}
     failures = known_failures(knowledge, versions, machine.sm).failures if answer.choices else ()

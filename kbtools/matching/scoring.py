@@ -93,6 +93,9 @@ def corpus(folder: Path) -> Iterator[Case]:
             text = (folder / name).read_bytes().decode("utf-8", "replace")
             tail = tuple(entry["expect_tail"]) if "expect_tail" in entry else None
             yield Case(name, text, tuple(entry["expect"]), bool(entry.get("hard")), tail)
+    except FileNotFoundError as error:
+        step = f"put logs beside {EXPECTED}, which names the article of each"
+        raise CorpusError(f"{error.filename} is missing; {step}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorpusError(f"{file}: {type(error).__name__}: {error}") from error
 

@@ -13,7 +13,8 @@ from kbtools.articles.claims import Claim, Share, Standing, share
 from kbtools.articles.receipts import address_of, name_of
 
 WHAT_TO_WRITE = (
-    "end it with [r3], [owner/repo#12] or [owner/repo@tag path], soften it, or delete it"
+    "end it with [r1] (a snippet), [owner/repo#12], [owner/repo@tag path], a link to documentation"
+    " or [inferred], or soften it, or delete it"
 )
 WIDTH = 160
 """Characters shown of a sentence."""

@@ -23,8 +23,9 @@ def answer(fit: Fit, failures: Sequence[KnownFailure], addresses: Mapping[str, s
         addresses: Id of a failure → where it is described; empty if nowhere.
     """
     sources: dict[str, int] = {}
-    lines = [*_head(fit), "", *_choices(fit, sources)]
-    lines += [*_passed_over(fit, sources), *_failures(failures, addresses)]
+    lines = [*_head(fit), *([""] if fit.choices else ()), *_choices(fit, sources)]
+    lines += _passed_over(fit, sources)
+    lines += _failures(failures, addresses) if fit.choices else ()
     lines += ["", click.style("not known", bold=True), *(f"  {text}" for text in fit.unknown)]
     lines += ["", click.style("rows", bold=True)]
     lines += [f"  [{number}] {text}" for text, number in sources.items()]

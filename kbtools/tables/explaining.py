@@ -163,6 +163,9 @@ class Explanation:
         for name in question:
             if name not in self.known:
                 yield f"no table has {name}"
+            elif not any(self._admitted(name)):
+                ends = f"from {self.known[name][-1].version} to {self.known[name][0].version}"
+                yield f"no row of {name} is as you asked: they go {ends}"
         for name, release in chosen.items():
             if release.platform == SOURCE:
                 yield (
@@ -190,6 +193,11 @@ class Explanation:
         if chosen and not self.machine.sm:
             yield "for which GPU it is to be: nothing was compared with one"
         yield from self.search.base.tables.notes
+
+    def _admitted(self, name: str) -> Iterator[bool]:
+        """Of each release of a package, whether its version is one that was asked for."""
+        for row in self.known[name]:
+            yield all(constraint.admits(row.version) for constraint in self.question[name])
 
     def _is_gpu_unknown(self, release: Release) -> bool:
         """Whether no row says that a wheel with code of its own is for the GPU."""
