@@ -12,6 +12,7 @@ import os
 import shutil
 from pathlib import Path
 
+import msgspec
 from click.testing import CliRunner
 
 from kbtools.checks.base import load_base
@@ -44,8 +45,11 @@ def lay_out(name: str, root: Path) -> Config:
     return config
 
 
-def record_failure(config: Config, article: str, snippet: str, output: str) -> None:
-    """Records evidence of a snippet that failed and printed this."""
+def record_failure(
+    config: Config, article: str, snippet: str, output: str, triton: str = ""
+) -> None:
+    """Records evidence of a snippet that failed and printed this, on a version of triton."""
+    packages = {**TOOLCHAIN.packages, **({"triton": triton} if triton else {})}
     base = load_base(config)
     [code] = [
         s.digest for a in base.runnable for s in a.snippets if s.name == f"{article}/{snippet}"
@@ -54,7 +58,7 @@ def record_failure(config: Config, article: str, snippet: str, output: str) -> N
         schema=SCHEMA,
         snippet=snippet,
         code=code,
-        toolchain=TOOLCHAIN,
+        toolchain=msgspec.structs.replace(TOOLCHAIN, packages=packages),
         outcome=Outcome("failed", exit=1, output=output),
         when=datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC),
         kbtools="0",

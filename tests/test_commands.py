@@ -202,6 +202,19 @@ def test_explain(word: str, tmp_path: Path) -> None:
     assert "| r1 (repro) | reproduced | Python 3.11.7, triton 2.3.0 | 2026-01-31 |" in text
 
 
+def test_explain_counts_runs(tmp_path: Path) -> None:
+    """Runs with one verdict are a row, and --runs shows each: the fix is not scrolled away."""
+    root = lay_out("sound-translation", tmp_path).root
+    for triton in ("2.2.0", "2.3.0"):
+        record_failure(config.find(root), "KB0001", "r1", "it fails\n", triton=triton)
+    few, every = (run_command(root, "explain", "KB0001", *words) for words in ((), ("--runs",)))
+    assert few.stdout.count("| r1 (repro) | reproduced |") == 1
+    assert "; and 1 more |" in few.stdout
+    assert few.stderr == "every run: kbtools explain KB0001 --runs\n"
+    assert every.stdout.count("| r1 (repro) | reproduced |") == 2
+    assert (every.stderr, "more |" in every.stdout) == ("", False)
+
+
 @pytest.fixture
 def empty(new_base: Callable[..., Base]) -> Base:
     """A knowledge base with no article yet."""
@@ -223,7 +236,8 @@ def test_only_the_fix_is_a_command(empty: Base) -> None:
     result = fix_of(empty, fence("sh", "pip install -U it"), fence("python fix", "x = 1"))
     assert (result.exit_code, result.stdout) == (0, "pip install -U it\n")
     assert result.stderr.startswith("Do it right.\n")
-    assert result.stderr.endswith("for the shell; all of it: kbtools explain KB0001\n")
+    end = "for the shell; other fixes: fix1; all of it: kbtools explain KB0001\n"
+    assert result.stderr.endswith(end)
 
 
 def test_only_the_fix_is_a_difference(empty: Base) -> None:

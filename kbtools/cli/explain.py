@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 @click.command(short_help="Show an article with its computed state.")
 @click.argument("article")
 @click.option("--fix", is_flag=True, help="Show only the fix: a command, or the lines that change.")
+@click.option("--runs", is_flag=True, help="Show every recorded run, not only the last ones.")
 @click.pass_context
-def explain(ctx: click.Context, article: str, fix: bool) -> None:
+def explain(ctx: click.Context, article: str, fix: bool, runs: bool) -> None:
     """Show the article ARTICLE, an id or a path, with its computed state.
+
+    Of the runs of a snippet that have one verdict it shows the last, and the number of others.
 
     With --fix, standard output has only a command, the lines in which the fix differs from what
     fails, or a program. The exit code is 3 if no snippet of the article is a fix.
@@ -48,7 +51,10 @@ def explain(ctx: click.Context, article: str, fix: bool) -> None:
         short = remedy(base.page_of(original), original.snippets)
         show_fix(original, short)
         sys.exit(0 if short.section else 3)
-    show(article_markdown(original, observations(original, base.config), base.config))
+    seen = observations(original, base.config)
+    show(article_markdown(original, seen, base.config, every_row=runs))
+    if not runs and len(seen) > len({(one.snippet.id, one.verdict.name) for one in seen}):
+        click.echo(f"every run: kbtools explain {original.id} --runs", err=True)
 
 
 def show(text: str) -> None:
@@ -64,13 +70,17 @@ def show(text: str) -> None:
 
 def show_fix(article: Article, short: Remedy) -> None:
     """Prints the code of a fix to standard output, and to standard error what it is."""
+    from kbtools.articles.model import Role
+
     click.echo(click.style(article.matter.summary, bold=True) + "\n", err=True)
     colours = {"+": "green", "-": "red"}
     for sign, line in short.lines:
         click.echo(click.style(sign if sign == "…" else sign + line, fg=colours.get(sign)))
     if short.code:
         click.echo(short.code)
-    note = f"{meaning(article, short)}; all of it: kbtools explain {article.id}"
+    others = [s.id for s in article.snippets if s.role is Role.FIX and s.id != short.fix]
+    more = f"; other fixes: {', '.join(others)}" if others else ""
+    note = f"{meaning(article, short)}{more}; all of it: kbtools explain {article.id}"
     click.echo(f"\n{click.style(note, dim=True)}", err=True)
 
 

@@ -35,6 +35,8 @@ def article_markdown(
     observations: Sequence[Observation],
     config: Config,
     wording: Wording | None = None,
+    *,
+    every_row: bool = True,
 ) -> str:
     """An article as a Markdown document.
 
@@ -43,6 +45,7 @@ def article_markdown(
         observations: The rows that count for the article, with today's verdicts.
         config: Of the knowledge base. If it has no address, the document has no link to its page.
         wording: Title, summary and body in another language; by default those of `article`.
+        every_row: Whether each run has a row; else each snippet and verdict has one.
     """
     matter = article.matter
     text = wording or Wording(matter.title, matter.summary, article.body)
@@ -54,9 +57,9 @@ def article_markdown(
         lines.append(f"- Page: {links.url(article.id, site, text.language)}")
     lines += ["", text.body.strip(), "", "## Evidence", ""]
     lines += ["| snippet | verdict | toolchain | day |", "| --- | --- | --- | --- |"]
-    lines += [_row(observation, config.toolchain.headline) for observation in observations] or [
-        "| | not run | | |"
-    ]
+    groups = [[one] for one in observations] if every_row else _alike(observations)
+    headline = config.toolchain.headline
+    lines += [_row(group, headline) for group in groups] or ["| | not run | | |"]
     lines += _receipts(article, text.body, config.knowledge_base.url)
     if matter.upstream:
         lines += ["", "## Upstream", ""]
@@ -98,10 +101,21 @@ def _facts(article: Article, observations: Sequence[Observation]) -> dict[str, s
     }
 
 
-def _row(observation: Observation, headline: Sequence[str]) -> str:
-    snippet, day = observation.snippet, f"{observation.row.when:%Y-%m-%d}"
-    toolchain = _line(where(observation, headline))
-    return f"| {snippet.id} ({snippet.role}) | {observation.verdict.name} | {toolchain} | {day} |"
+def _alike(observations: Sequence[Observation]) -> list[list[Observation]]:
+    """The rows of each snippet and verdict, in the order of the first of each."""
+    groups: dict[tuple[str, str], list[Observation]] = {}
+    for one in observations:
+        groups.setdefault((one.snippet.id, one.verdict.name), []).append(one)
+    return list(groups.values())
+
+
+def _row(group: Sequence[Observation], headline: Sequence[str]) -> str:
+    """A row for runs of one snippet with one verdict: the last of them, and how many others."""
+    last = max(group, key=lambda observation: observation.row.when)
+    snippet, day = last.snippet, f"{last.row.when:%Y-%m-%d}"
+    toolchain = _line(where(last, headline))
+    toolchain += f"; and {len(group) - 1} more" if len(group) > 1 else ""
+    return f"| {snippet.id} ({snippet.role}) | {last.verdict.name} | {toolchain} | {day} |"
 
 
 def _line(text: str) -> str:
