@@ -207,12 +207,14 @@ def test_explain_counts_runs(tmp_path: Path) -> None:
     root = lay_out("sound-translation", tmp_path).root
     for triton in ("2.2.0", "2.3.0"):
         record_failure(config.find(root), "KB0001", "r1", "it fails\n", triton=triton)
-    few, every = (run_command(root, "explain", "KB0001", *words) for words in ((), ("--runs",)))
-    assert few.stdout.count("| r1 (repro) | reproduced |") == 1
-    assert "; and 1 more |" in few.stdout
-    assert few.stderr == "every run: kbtools explain KB0001 --runs\n"
-    assert every.stdout.count("| r1 (repro) | reproduced |") == 2
-    assert (every.stderr, "more |" in every.stdout) == ("", False)
+    summary, listing = (
+        run_command(root, "explain", "KB0001", *words) for words in ((), ("--runs",))
+    )
+    assert summary.stdout.count("| r1 (repro) | reproduced |") == 1
+    assert "; and 1 more |" in summary.stdout
+    assert summary.stderr == "every run: kbtools explain KB0001 --runs\n"
+    assert listing.stdout.count("| r1 (repro) | reproduced |") == 2
+    assert (listing.stderr, "more |" in listing.stdout) == ("", False)
 
 
 @pytest.fixture

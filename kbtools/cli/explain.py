@@ -51,9 +51,9 @@ def explain(ctx: click.Context, article: str, fix: bool, runs: bool) -> None:
         short = remedy(base.page_of(original), original.snippets)
         show_fix(original, short)
         sys.exit(0 if short.section else 3)
-    seen = observations(original, base.config)
-    show(article_markdown(original, seen, base.config, every_row=runs))
-    if not runs and len(seen) > len({(one.snippet.id, one.verdict.name) for one in seen}):
+    rows = observations(original, base.config)
+    show(article_markdown(original, rows, base.config, every_row=runs))
+    if not runs and len(rows) > len({(row.snippet.id, row.verdict.name) for row in rows}):
         click.echo(f"every run: kbtools explain {original.id} --runs", err=True)
 
 
@@ -78,9 +78,9 @@ def show_fix(article: Article, short: Remedy) -> None:
         click.echo(click.style(sign if sign == "…" else sign + line, fg=colours.get(sign)))
     if short.code:
         click.echo(short.code)
-    others = [s.id for s in article.snippets if s.role is Role.FIX and s.id != short.fix]
-    more = f"; other fixes: {', '.join(others)}" if others else ""
-    note = f"{meaning(article, short)}{more}; all of it: kbtools explain {article.id}"
+    fixes = [s.id for s in article.snippets if s.role is Role.FIX and s.id != short.fix]
+    hint = f"; other fixes: {', '.join(fixes)}" if fixes else ""
+    note = f"{meaning(article, short)}{hint}; all of it: kbtools explain {article.id}"
     click.echo(f"\n{click.style(note, dim=True)}", err=True)
 
 

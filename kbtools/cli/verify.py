@@ -326,8 +326,9 @@ def verify_tasks(
             for result in chain(recalled, verifier.verify(on_start)):
                 results.append(result)
                 if progress:
-                    named = options.verbose or result.verdict.name is not VerdictName.SKIPPED
-                    progress.finished(result, text.verdict(result) if named else "")
+                    line = text.verdict(result)
+                    is_named = options.verbose or result.verdict.name is not VerdictName.SKIPPED
+                    progress.finished(result, line if is_named else "")
         except KeyboardInterrupt:
             return results, True
     return results, False

@@ -57,7 +57,7 @@ def article_markdown(
         lines.append(f"- Page: {links.url(article.id, site, text.language)}")
     lines += ["", text.body.strip(), "", "## Evidence", ""]
     lines += ["| snippet | verdict | toolchain | day |", "| --- | --- | --- | --- |"]
-    groups = [[one] for one in observations] if every_row else _alike(observations)
+    groups = [[observation] for observation in observations] if every_row else _alike(observations)
     headline = config.toolchain.headline
     lines += [_row(group, headline) for group in groups] or ["| | not run | | |"]
     lines += _receipts(article, text.body, config.knowledge_base.url)
@@ -104,18 +104,19 @@ def _facts(article: Article, observations: Sequence[Observation]) -> dict[str, s
 def _alike(observations: Sequence[Observation]) -> list[list[Observation]]:
     """The rows of each snippet and verdict, in the order of the first of each."""
     groups: dict[tuple[str, str], list[Observation]] = {}
-    for one in observations:
-        groups.setdefault((one.snippet.id, one.verdict.name), []).append(one)
+    for observation in observations:
+        key = (observation.snippet.id, observation.verdict.name)
+        groups.setdefault(key, []).append(observation)
     return list(groups.values())
 
 
 def _row(group: Sequence[Observation], headline: Sequence[str]) -> str:
     """A row for runs of one snippet with one verdict: the last of them, and how many others."""
-    last = max(group, key=lambda observation: observation.row.when)
-    snippet, day = last.snippet, f"{last.row.when:%Y-%m-%d}"
-    toolchain = _line(where(last, headline))
+    newest = max(group, key=lambda observation: observation.row.when)
+    snippet, day = newest.snippet, f"{newest.row.when:%Y-%m-%d}"
+    toolchain = _line(where(newest, headline))
     toolchain += f"; and {len(group) - 1} more" if len(group) > 1 else ""
-    return f"| {snippet.id} ({snippet.role}) | {last.verdict.name} | {toolchain} | {day} |"
+    return f"| {snippet.id} ({snippet.role}) | {newest.verdict.name} | {toolchain} | {day} |"
 
 
 def _line(text: str) -> str:
