@@ -80,7 +80,7 @@ def test_a_command_imports_only_its_own_module() -> None:
 
 
 READING = (
-    *("explain", "search", "list", "matrix", "link", "env", "diagnose", "verify"),
+    *("explain", "search", "list", "matrix", "bounds", "link", "env", "diagnose", "verify"),
     *("known", "claims", "doctor", "fits"),
 )
 """Serve the knowledge base that came with kbtools where there is none around them."""
@@ -112,6 +112,7 @@ def test_outside_a_knowledge_base(name: str, tmp_path: Path) -> None:
         ["search", "--json", "memory"],
         ["list", "--json"],
         ["matrix", "--json"],
+        ["bounds", "KB0015"],
         ["link", "KB0002", "--format", "threads"],
         ["env", "--json"],
         ["diagnose", "--json", __file__],

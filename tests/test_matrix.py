@@ -27,6 +27,15 @@ def test_a_measured_cell_is_marked(base: Base) -> None:
     assert marks(base) == {"KB0001": ["✗"], "KB0002": ["✓"]}
 
 
+def test_of_one_article(base: Base) -> None:
+    """An article that is named has a board of its own, without the toolchains of others."""
+    base.article(FAILS, number=1)
+    base.article(FAILS, number=2, literal="another failure")
+    assert base.kbtools("matrix", "kb1").out.count("| KB0001 |") == 1
+    assert "KB0002" not in base.kbtools("matrix", "kb1").out
+    assert base.kbtools("matrix", "KB0009").code == 2
+
+
 def test_without_its_row_a_cell_is_not_guessed(base: Base) -> None:
     """Without its row a cell says `r` where the article claims to fail, and nothing elsewhere."""
     base.article(FAILS, number=1, matter="affected: [{python: '>=3'}]")

@@ -199,11 +199,15 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 
 
 @click.command("matrix", short_help="Show on which toolchains each failure was seen.")
+@click.argument("articles", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--markdown", is_flag=True, help="Print a table in Markdown. [default]")
 @click.pass_context
-def matrix_(ctx: click.Context, as_json: bool, markdown: bool) -> None:
-    """Show on which toolchains the failure of each article was seen, from evidence alone."""
+def matrix_(ctx: click.Context, articles: tuple[str, ...], as_json: bool, markdown: bool) -> None:
+    """Show on which toolchains the failure of each article was seen, from evidence alone.
+
+    It is that of all articles, or of ARTICLES.
+    """
     from kbtools.checks.cached import load_cached
     from kbtools.evidence.board import build_board
     from kbtools.reports import board as printer
@@ -211,6 +215,8 @@ def matrix_(ctx: click.Context, as_json: bool, markdown: bool) -> None:
     if as_json and markdown:
         raise click.UsageError("--json or --markdown, not both")
     base = load_cached(config_to_read(ctx))
-    board = build_board(base.articles, base.config)
+    paths = {selected_path(base, word) for word in articles}
+    selected = [article for article in base.articles if article.path in paths or not paths]
+    board = build_board(selected, base.config)
     click.echo(printer.as_json(board) if as_json else printer.as_markdown(board), nl=False)
     refuse_broken(base.problems)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kbtools.cli.group import config_of, refuse_broken, selected_path
+from kbtools.cli.group import config_to_read, refuse_broken, selected_path
 
 
 @click.command("bounds", short_help="Show what stands behind each bound of a version range.")
@@ -25,7 +25,7 @@ def bounds(ctx: click.Context, articles: tuple[str, ...], open_only: bool, as_js
     from kbtools.evidence.notices import reported_or_measured
     from kbtools.reports import bounds as printer
 
-    base = load_cached(config_of(ctx))
+    base = load_cached(config_to_read(ctx))
     paths = {selected_path(base, word) for word in articles}
     selected = {article.id for article in base.articles if article.path in paths or not paths}
     of_notices = [
