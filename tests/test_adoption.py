@@ -254,8 +254,9 @@ def test_the_command_that_repeats_a_red_verdict(base: Base) -> None:
     assert "\n1 snippet in " in done.out
 
 
-def test_a_log_of_one_line(base: Base, tmp_path: Path) -> None:
-    """One line is a line."""
-    (tmp_path / "log").write_text("all is well")
+@pytest.mark.parametrize("end", ["", "\n"], ids=repr)
+def test_a_log_of_one_line(end: str, base: Base, tmp_path: Path) -> None:
+    """One line is a line, whether an end of line follows it or not."""
+    (tmp_path / "log").write_text(f"all is well{end}")
     done = base.kbtools("diagnose", str(tmp_path / "log"))
     assert (done.code, done.out.startswith("none: nothing in this line is")) == (3, True)

@@ -101,7 +101,7 @@ class Matcher:
             first=first or (recognised(matches[0]) if matches else None),
             matches=matches,
             versions=versions,
-            lines=log.line_number(len(log.text)),
+            lines=log.line_number(len(log.text) - log.text.endswith("\n")),
             findings=doctor.findings,
         )
 

@@ -70,7 +70,7 @@ class Matcher {
       first: first || (matches.length ? recognised(matches[0]) : null),
       matches,
       versions,
-      lines: log.lineNumber(log.text.length),
+      lines: log.lineNumber(log.text.length - (log.text.endsWith("\n") ? 1 : 0)),
       findings,
     };
   }
