@@ -258,5 +258,5 @@ def test_what_a_program_says_of_a_release() -> None:
     old = [statement("1.0", "7.0", True), statement("1.0", "9.0", True)]
     new = [statement("2.0", "7.0", False), statement("2.0", "9.0", True)]
     [change] = changes_between({"targets": old}, {"targets": [*new, *old]})
-    text = "works no more (sm 7.0): no target"
+    text = "no longer works (sm 7.0): no target"
     assert change == TableChange("stopped", "engine", "2.0", "1.0", text)

@@ -24,7 +24,7 @@ WELL = ("well-again",)
 HEADINGS = {
     "released": "New releases",
     "gone": "Names that are gone",
-    "stopped": "What works no more",
+    "stopped": "What no longer works",
     "pin": "Pins that moved",
     "new": "Names that came",
 }

@@ -20,7 +20,7 @@ class TableChange(msgspec.Struct, frozen=True):
 
     kind: Kind
     """`pin`: a requirement, or a fact with one value; `gone` and `new`: values of a fact, such as
-    names or GPU targets, or tags of wheels; `stopped`: a program says that it works no more."""
+    names or GPU targets, or tags of wheels; `stopped`: a program says that it no longer works."""
     package: str
     version: str
     before: str
@@ -142,7 +142,7 @@ def _of_statements(
         number, previous = max(older, key=lambda pair: pair[0])
         where = "".join(f" ({name} {text.lstrip('=')})" for name, text in sorted(rest.items()))
         if previous.works and row.works is False:
-            note = f"works no more{where}: {row.note}".rstrip(": ")
+            note = f"no longer works{where}: {row.note}".rstrip(": ")
             yield TableChange("stopped", package, version, str(number), note)
         for kind, text in _facts(previous.facts, row.facts):
             yield TableChange(kind, package, version, str(number), f"{text}{where}")
