@@ -275,7 +275,7 @@ def bitsandbytes_binary(machine: Machine) -> Iterator[Finding]:
         f"BNB_CUDA_VERSION={override}" if override else folder,
         f"bitsandbytes {version}: cuda" + ", ".join(sorted(set(listed))),
         f"libbitsandbytes_cuda{wanted}.so",
-        "unset BNB_CUDA_VERSION\npip install -U bitsandbytes",
+        'unset BNB_CUDA_VERSION\npip install -U "bitsandbytes>=0.50,<0.51"',
     )
 
 
