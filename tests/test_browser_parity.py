@@ -70,6 +70,15 @@ def test_the_corpus() -> None:
     assert differing(logs, *both()) == {}
 
 
+def test_first_failures() -> None:
+    """Every log that shows how a failure is followed by others has one answer."""
+    files = sorted((ROOT / "tests" / "first_failures").glob("*.log"))
+    logs = {file.name: file.read_text("utf-8") for file in files}
+    before = logs["watchdog-minutes-later.log"].splitlines(keepends=True)
+    logs["of one rank, then of the other"] = "".join(before[5:] + before[:5])
+    assert differing(cut(logs), *both()) == {}
+
+
 def test_what_was_recorded() -> None:
     """Every output in the evidence, whole and cut to its end, has one answer."""
     logs = cut(recorded())
@@ -121,6 +130,8 @@ LINES = [
     f"falling back\nTraceback (most recent call last):\n{BOOM}\n",
     f"{BOOM}\n\n\nretrying\n",
     "UserWarning: boom: it\nplain boom: it",
+    "boom: it failed\n",
+    f"UserWarning: boom: it failed\n{BOOM[:5]} other\nValueError: other",
     "Error: failed\u3000then",
     "",
     "\n",

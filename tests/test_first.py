@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tomllib
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from commands import run_command
 
-from kbtools.matching import FirstFailure, Matcher, load
+from kbtools.matching import FirstFailure, Matcher, load, log_ends
 
 ROOT = Path(__file__).parent.parent
 LOGS = ROOT / "tests" / "first_failures"
@@ -91,3 +92,49 @@ def test_the_terminal(tmp_path: Path) -> None:
     answer = json.loads(run_command(ROOT, "diagnose", "--json", str(file)).stdout)
     assert answer["first"]["line"] == 10
     assert answer["matches"] == []
+
+
+TIMEOUT = (
+    "[rank0]:[E901 10:10:05.220 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective "
+    "operation timeout: WorkNCCL(SeqNum=8, Timeout(ms)=600000) ran for 600041 milliseconds before "
+    "timing out.\n"
+    "  what():  Process group watchdog thread terminated with exception: [Rank 0] Watchdog caught "
+    "collective operation timeout\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "hint"),
+    [
+        ("", "", ""),
+        ("[rank1]: IndexError: list index out of range\n", "", "rank1 failed first: line 1;"),
+        ("IndexError: list index out of range\n", "", "another failure came first: line 1;"),
+        ("", "[rank1]: IndexError: list index out of range\n", ""),
+        ("", "[rank1]: 2025-09-01 10:00:05,1 IndexError: out of range\n", "rank1 failed first:"),
+        ("[rank1]: 2025-09-01 10:20:05,1 IndexError: out of range\n", "", ""),
+        ("[rank1]: ERROR could not upload\n", "", ""),
+    ],
+)
+def test_a_timeout_that_may_follow_from_a_failure(before: str, after: str, hint: str) -> None:
+    """An article about a timeout is not sure below another failure, and says which that is."""
+    best = MATCHER.diagnose(before + TIMEOUT + after).matches[0]
+    assert best.id == "KB0034"
+    assert best.confident is not bool(hint)
+    assert hint in "".join(best.hints)
+
+
+def test_a_timeout_is_no_lost_connection() -> None:
+    """A line that a clock wrote is one of a watchdog, though `kbtools.toml` names its text."""
+    assert first_of(TIMEOUT).kind == "watchdog"
+    assert first_of("[Rank 1] Some NCCL operations have failed or timed out.\n").kind == "watchdog"
+    assert first_of("RuntimeError: Connection closed by peer [127.0.0.1]:80\n").kind == "peer"
+
+
+def test_hints_number_the_lines_of_the_whole_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The middle of a very long log is not read; a hint names the line that is in the file."""
+    monkeypatch.setattr(log_ends, "ENDS", 16_384)
+    log = "all is well\n" * 5000 + "[rank1]: IndexError: out of range\n" + TIMEOUT
+    ends = log_ends.read_ends(io.BytesIO(log.encode()))
+    assert ends.left_out
+    answer = log_ends.in_whole_log(MATCHER.diagnose(ends.text), ends)
+    assert "rank1 failed first: line 5001;" in answer.matches[0].hints[0]

@@ -5,7 +5,7 @@ The twin of this module is `site/assets/matching/first.js`. `first_rules` says h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -13,7 +13,6 @@ from kbtools.matching.cleaning import Log
 from kbtools.matching.first_lines import LineReader, LogReader, Record
 from kbtools.matching.first_links import linked
 from kbtools.matching.first_rules import Kind, Weight
-from kbtools.matching.matches import Match
 
 WHY = {
     Weight.HANDLED: "this exception was being handled when another one was raised",
@@ -45,33 +44,40 @@ class FirstFailure(msgspec.Struct, frozen=True):
     """Why it is not confident; else empty."""
 
 
-def first_failure(log: Log, lines: LineReader) -> FirstFailure | None:
-    """What failed first in a log; None where nothing failed."""
+class Failures(msgspec.Struct, frozen=True):
+    """What failed in a log, and which lines only noticed it."""
+
+    first: FirstFailure | None = None
+    """None where nothing failed."""
+    noticed: frozenset[int] = frozenset()
+    """Lines below the first failure, or later by their times, that noticed that something had
+    stopped: a clock ran out, or a connection was lost."""
+
+
+def failures(log: Log, lines: LineReader) -> Failures:
+    """What failed first in a log, and which lines only noticed it."""
     reader = LogReader(log, lines)
     records = linked(reader)
     if not records:
-        return None
+        return Failures()
     weight = min(record.weight for record in records)
     first = _earliest([record for record in records if record.weight == weight])
     others = [record for record in records if record is not first]
     echoes = (_number(log, record) for record in others if _is_echo(record, first, lines))
     why = _doubt(first, others, reader)
-    return FirstFailure(
-        line=_number(log, first),
-        text=_message(first, reader),
-        process=first.process,
-        kind=first.kind,
-        echoes=tuple(dict.fromkeys(echoes))[: lines.rules.most_echoes],
-        confident=not why,
-        why=why,
+    noticed = (_number(log, record) for record in _noticed(others, first))
+    return Failures(
+        FirstFailure(
+            line=_number(log, first),
+            text=_message(first, reader),
+            process=first.process,
+            kind=first.kind,
+            echoes=tuple(dict.fromkeys(echoes))[: lines.rules.most_echoes],
+            confident=not why,
+            why=why,
+        ),
+        frozenset(noticed),
     )
-
-
-def recognised(match: Match) -> FirstFailure | None:
-    """The line of an article's failure, in a log whose other lines read as no failure at all."""
-    if not match.confident:
-        return None
-    return FirstFailure(match.line, match.text, "", "error", (), confident=True, why="")
 
 
 def _number(log: Log, record: Record) -> int:
@@ -111,6 +117,20 @@ def _are_timed(records: Sequence[Record]) -> bool:
 def _is_echo(record: Record, first: Record, lines: LineReader) -> bool:
     """Whether a record repeats the first failure, or follows from it."""
     return record.weight > first.weight or _is_same(record, first, lines)
+
+
+def _noticed(others: Sequence[Record], first: Record) -> Iterator[Record]:
+    """The records that only noticed the first failure, if that was a failure of its own."""
+    if first.weight >= Weight.LOGGED:
+        return
+    is_later = False
+    for record in others:
+        if record.weight is not Weight.WITNESS:
+            continue
+        if record.moment or record.line > first.line:  # else it is as the one above it
+            is_later = _earliest(sorted((first, record), key=lambda each: each.line)) is first
+        if is_later:
+            yield record
 
 
 def _is_same(record: Record, first: Record, lines: LineReader) -> bool:

@@ -123,7 +123,8 @@ class LineReader:
         for weight, kind, words in self._texts:
             for word in words:
                 if word in line:
-                    return Reading(weight, kind, line.find(word))
+                    form = self._by_form(line, frozenset({weight}))
+                    return Reading(weight, form.kind if form else kind, line.find(word))
         return None
 
     def process(self, prefix: str) -> str:

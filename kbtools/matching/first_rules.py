@@ -156,7 +156,7 @@ FORMS = (
         "watchdog",
         (
             r"\b[Ww]atchdog\b",
-            r"\b(?:collective|barrier|heartbeat|rendezvous|operation|store|[Ss]ocket)\b"
+            r"\b(?:collective|barrier|heartbeat|rendezvous|operations?|store|[Ss]ocket)\b"
             r".{0,80}\b(?:timed? ?out|[Tt]imeout)\b",
             r"\b(?:[Tt]imed out|TIMEOUT) (?:waiting|after|in)\b",
             r"^(?:[\w.]{0,100}\.)?(?:TimeoutError|TimeoutException|TimeoutExpired)\b",

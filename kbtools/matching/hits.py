@@ -68,6 +68,8 @@ class Hit(msgspec.Struct, frozen=True):
     """Whether the log has only the beginning of the literal."""
     texts: int = 1
     """How many different texts of the article's signatures the log has."""
+    only_noticed: bool = False
+    """Whether each line with one of them only noticed a failure that came first."""
 
     @property
     def strength(self) -> tuple[object, ...]:

@@ -15,6 +15,9 @@ ENDS = 8 * 1024 * 1024
 LINE_END = re.compile(rb"\r+\n?|\n")
 """What ends a line for the matcher, too (`matching.cleaning`)."""
 
+LINE_NUMBER = re.compile(r"(?<=\bline )\d+")
+"""The number of a line, in a sentence of the answer."""
+
 
 class LogEnds(msgspec.Struct, frozen=True):
     """The text of a log, without its middle where it is very long."""
@@ -46,10 +49,17 @@ def in_whole_log(answer: Diagnosis, ends: LogEnds) -> Diagnosis:
     def in_log(line: int) -> int:
         return line + ends.left_out if line > ends.head_lines else line
 
-    matches = tuple(replace(match, line=in_log(match.line)) for match in answer.matches)
+    def renumbered(text: str) -> str:
+        return LINE_NUMBER.sub(lambda number: str(in_log(int(number[0]))), text)
+
+    matches = tuple(
+        replace(match, line=in_log(match.line), hints=tuple(map(renumbered, match.hints)))
+        for match in answer.matches
+    )
     first = answer.first and replace(
         answer.first,
         line=in_log(answer.first.line),
+        why=renumbered(answer.first.why),
         echoes=tuple(map(in_log, answer.first.echoes)),
     )
     lines = answer.lines + ends.left_out

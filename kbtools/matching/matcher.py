@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from kbtools.articles.model import Signature
 from kbtools.matching.cleaning import Log, clean
 from kbtools.matching.doctor_report import DoctorFinding, DoctorReport, without_report
-from kbtools.matching.first import FirstFailure, first_failure, recognised
+from kbtools.matching.first import Failures, FirstFailure, failures
 from kbtools.matching.first_lines import LineReader
 from kbtools.matching.hits import Examination, Hit, LineKind, NearText
 from kbtools.matching.index import Index, IndexEntry
-from kbtools.matching.matches import Match, claim_of, match_of, rank
+from kbtools.matching.matches import Match, claim_of, match_of, rank, recognised
 from kbtools.matching.rules import JOINTS, MAX_OCCURRENCES
 from kbtools.matching.truncated import truncated
 from kbtools.matching.versions import VersionReader, as_toolchain
@@ -78,15 +78,15 @@ class Matcher:
         doctor = doctor or pasted or DoctorReport({})
         lines = clean(text)
         log = Log(lines)
-        first = first_failure(log, self._lines)
+        failed = failures(log, self._lines)
         of_machine = {name: v for name, v in doctor.versions.items() if name in self._names}
         versions = {**self._versions.read(log.text), **of_machine, **at_hand}
-        best = self._best(log)
+        best = self._best(log, failed)
         for joint in JOINTS:
             if best:
                 break
             joined = Log(lines, joint)
-            best = self._best(joined)
+            best = self._best(joined, failed)
             log = joined if best else log
         best = best or self._truncated(log)
         toolchain = as_toolchain(versions)
@@ -96,25 +96,32 @@ class Matcher:
             for identifier, hit in best.items()
         }
         ranked = sorted(best.values(), key=lambda hit: rank(hit, claims[hit.entry.id], log))
-        matches = tuple(match_of(hit, claims, log, ranked) for hit in ranked)
+        matches = tuple(match_of(hit, claims, log, ranked, failed.first) for hit in ranked)
         return Diagnosis(
-            first=first or (recognised(matches[0]) if matches else None),
+            first=failed.first or (recognised(matches[0]) if matches else None),
             matches=matches,
             versions=versions,
             lines=log.line_number(len(log.text) - log.text.endswith("\n")),
             findings=doctor.findings,
         )
 
-    def _best(self, log: Log) -> dict[str, Hit]:
+    def _best(self, log: Log, failed: Failures) -> dict[str, Hit]:
         """For each article that a log is about, the hit that is the best evidence for it."""
         best: dict[str, Hit] = {}
         texts: dict[str, set[str]] = defaultdict(set)
+        lines: dict[str, set[int]] = defaultdict(set)
         for hit in self._hits(log):
             texts[hit.entry.id].add(hit.signature.literal)
+            lines[hit.entry.id].add(log.line_number(hit.offset))
             rival = best.get(hit.entry.id)
             if rival is None or hit.strength < rival.strength:
                 best[hit.entry.id] = hit
-        return {article: replace(hit, texts=len(texts[article])) for article, hit in best.items()}
+        return {
+            article: replace(
+                hit, texts=len(texts[article]), only_noticed=lines[article] <= failed.noticed
+            )
+            for article, hit in best.items()
+        }
 
     def _hits(self, log: Log) -> Iterator[Hit]:
         occurrences: dict[int, list[int]] = defaultdict(list)

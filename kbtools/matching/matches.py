@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from kbtools.matching.cleaning import Log
+from kbtools.matching.first import FirstFailure
 from kbtools.matching.hits import Hit, LineKind, NearText, has_exception
 from kbtools.matching.index import IndexEntry, Standing
 from kbtools.matching.rules import TELLING
@@ -114,11 +115,17 @@ def _merit(hit: Hit, claim: Claim, log: Log) -> tuple[object, ...]:
     )
 
 
-def match_of(hit: Hit, claims: Mapping[str, Claim], log: Log, ranked: Sequence[Hit]) -> Match:
+def match_of(
+    hit: Hit,
+    claims: Mapping[str, Claim],
+    log: Log,
+    ranked: Sequence[Hit],
+    first: FirstFailure | None,
+) -> Match:
     """The match of a hit.
 
     `claims` has the claim of each article that was hit; `ranked` are all hits in the log, best
-    first.
+    first; `first` is what failed first in it.
     """
     entry, signature = hit.entry, hit.signature
     claim = claims[entry.id]
@@ -128,11 +135,9 @@ def match_of(hit: Hit, claims: Mapping[str, Claim], log: Log, ranked: Sequence[H
         for rival in ranked
         if rival is not hit and _merit(rival, claims[rival.entry.id], log) == merit
     )
-    doubts = tuple(_doubts(hit, claims, log, ranked, tied))
-    is_telling = signature.regex is not None or len(signature.literal) >= TELLING
-    is_best = hit is ranked[0] and (
-        hit.kind is LineKind.ERROR or (hit.kind is LineKind.WARNING and not has_exception(log))
-    )
+    doubts = tuple(_doubts(hit, claims, log, ranked, tied, first))
+    if not doubts and hit is ranked[0]:
+        doubts = tuple(_lacks(hit, log))
     return Match(
         id=entry.id,
         title=entry.title,
@@ -142,7 +147,7 @@ def match_of(hit: Hit, claims: Mapping[str, Claim], log: Log, ranked: Sequence[H
         signature=signature.regex or signature.literal,
         affected=claim.affected,
         reason=claim.reason,
-        confident=is_best and is_telling and not doubts and not entry.retired,
+        confident=hit is ranked[0] and not doubts and not entry.retired,
         hints=(*doubts, *_wishes(entry, claim)),
         tied=tied,
         retired=entry.retired,
@@ -151,8 +156,30 @@ def match_of(hit: Hit, claims: Mapping[str, Claim], log: Log, ranked: Sequence[H
     )
 
 
+def _lacks(hit: Hit, log: Log) -> Iterator[str]:
+    """What is missing in the evidence for a hit."""
+    if hit.kind is LineKind.OUTPUT:
+        yield "this line does not say that it is an error: compare the log with the Symptom"
+    elif hit.kind is LineKind.WARNING and has_exception(log):
+        yield "this line only warns, and the log shows an exception"
+    if hit.signature.regex is None and len(hit.signature.literal) < TELLING:
+        yield "the text is short: compare the log with the Symptom"
+
+
+def recognised(match: Match) -> FirstFailure | None:
+    """The line of an article's failure, in a log whose other lines read as no failure at all."""
+    if not match.confident:
+        return None
+    return FirstFailure(match.line, match.text, "", "error", (), confident=True, why="")
+
+
 def _doubts(
-    hit: Hit, claims: Mapping[str, Claim], log: Log, ranked: Sequence[Hit], tied: Sequence[str]
+    hit: Hit,
+    claims: Mapping[str, Claim],
+    log: Log,
+    ranked: Sequence[Hit],
+    tied: Sequence[str],
+    first: FirstFailure | None,
 ) -> Iterator[str]:
     """What speaks against a hit."""
     claim = claims[hit.entry.id]
@@ -168,6 +195,9 @@ def _doubts(
         yield "other failures print this text, too: look for the first error above it"
     elif hit.signature.shared and hit.near is NearText.NOT_REQUIRED:
         yield "other failures print this text, too: compare the log with the article's Symptom"
+    if first is not None and hit.only_noticed and hit.near is not NearText.PRESENT:
+        who = f"{first.process} failed first" if first.process else "another failure came first"
+        yield f"{who}: line {first.line}; this line may only follow from that"
     if hit.kind is LineKind.DEALT_WITH:
         yield "the log says that the program went on: look for a later error"
     if claim.affected == "not affected":

@@ -15,17 +15,19 @@ const WHY = {
   [Weight.AFTERMATH]: "it was printed on the way out: show the lines above it",
 };
 
-/** What failed first in a log, as Python's `FirstFailure` is in JSON; null where nothing failed. */
-export function firstFailure(log, lines) {
+/** What failed first in a log (`first`, as Python's `FirstFailure` is in JSON; null where nothing
+    failed), and which lines only noticed it (`noticed`). */
+export function failures(log, lines) {
   const reader = new LogReader(log, lines);
   const records = linked(reader);
-  if (!records.length) return null;
+  if (!records.length) return { first: null, noticed: new Set() };
   const weight = records.reduce((least, record) => Math.min(least, record.weight), Infinity);
   const first = earliest(records.filter((record) => record.weight === weight));
   const others = records.filter((record) => record !== first);
   const echoes = others.filter((record) => isEcho(record, first, lines));
+  const noticed = [...noticedOf(others, first)];
   const why = doubt(first, others, reader);
-  return {
+  const answer = {
     line: numberOf(log, first),
     text: log.lines.widen(message(first, reader)),
     process: log.lines.widen(first.process),
@@ -35,12 +37,7 @@ export function firstFailure(log, lines) {
     confident: !why,
     why,
   };
-}
-
-/** The line of an article's failure, in a log whose other lines read as no failure at all. */
-export function recognised({ line, text, confident }) {
-  if (!confident) return null;
-  return { line, text, process: "", kind: "error", echoes: [], confident: true, why: "" };
+  return { first: answer, noticed: new Set(noticed.map((record) => numberOf(log, record))) };
 }
 
 /** The line of a record, from 1, in the log as it was pasted. */
@@ -78,6 +75,17 @@ const areTimed = (records) =>
 
 /** Whether a record repeats the first failure, or follows from it. */
 const isEcho = (record, first, lines) => record.weight > first.weight || isSame(record, first, lines);
+
+/** The records that only noticed the first failure, if that was a failure of its own. */
+function* noticedOf(others, first) {
+  let isLater = false;
+  for (const record of first.weight < Weight.LOGGED ? others : []) {
+    if (record.weight !== Weight.WITNESS) continue;
+    if (record.moment || record.line > first.line) // else it is as the one above it
+      isLater = earliest([first, record].sort((one, other) => one.line - other.line)) === first;
+    if (isLater) yield record;
+  }
+}
 
 /** Whether the message of the first failure is part of a record. */
 function isSame(record, first, { patterns: { same } }) {

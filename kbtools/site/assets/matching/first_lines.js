@@ -13,6 +13,7 @@ export const Weight = Object.freeze({
 
 /** How processes end: their forms decide before the texts of products. */
 const ENDS = [Weight.AFTERMATH, Weight.DEATH];
+const isEnd = (weight) => ENDS.includes(weight);
 const COMPILED = [
   "exception", "prose", "guess", "closing", "loud", "level", "statement", "warns", "informs", "warning", "pytest",
   "goes_on", "header", "frame", "destructor", "direct", "handling", "lookup", "quoting", "quotes",
@@ -67,8 +68,8 @@ export class LineReader {
     if (!line || patterns.warning.test(line) || patterns.frames.test(line)) return null;
     if (patterns.pytest.test(prefix) && line.startsWith("assert "))
       return { weight: Weight.CAUSE, kind: "assertion", start: 0 };
-    const reading = (patterns.guess.test(line) ? null : this.byForm(line, true)) ||
-      this.byText(line) || this.byForm(line, false);
+    const reading = (patterns.guess.test(line) ? null : this.byForm(line, isEnd)) ||
+      this.byText(line) || this.byForm(line, (weight) => !isEnd(weight));
     if (reading) {
       const isMild = patterns.warns.test(prefix) ||
         (patterns.informs.test(prefix) && !patterns.exception.test(line));
@@ -78,10 +79,10 @@ export class LineReader {
     return patterns.level.test(prefix) ? { weight: Weight.LOGGED, kind: "error", start: 0 } : null;
   }
 
-  /** By the forms of how processes end, or by the others. */
-  byForm(line, isEnd) {
+  /** By the forms of some weights. */
+  byForm(line, isAsked) {
     for (const [weight, kind, pattern] of this.forms) {
-      const match = ENDS.includes(weight) === isEnd && pattern.exec(line);
+      const match = isAsked(weight) && pattern.exec(line);
       if (match) return { weight, kind, start: match.index };
     }
     return null;
@@ -90,7 +91,10 @@ export class LineReader {
   byText(line) {
     for (const [weight, kind, words] of this.texts)
       for (const word of words)
-        if (line.includes(word)) return { weight, kind, start: line.indexOf(word) };
+        if (line.includes(word)) {
+          const form = this.byForm(line, (other) => other === weight);
+          return { weight, kind: form ? form.kind : kind, start: line.indexOf(word) };
+        }
     return null;
   }
 

@@ -3,11 +3,11 @@
 
 import { Cleaner, Log } from "./cleaning.js";
 import { withoutReport } from "./doctor_report.js";
-import { firstFailure, recognised } from "./first.js";
+import { failures } from "./first.js";
 import { LineReader } from "./first_lines.js";
 import { Examination, LineKind, NearText, Patterns, strength } from "./hits.js";
 import { Literals } from "./literals.js";
-import { claimOf, matchOf, rank } from "./matches.js";
+import { claimOf, matchOf, rank, recognised } from "./matches.js";
 import { truncated } from "./truncated.js";
 import { VersionReader, asToolchain } from "./versions.js";
 
@@ -44,14 +44,14 @@ class Matcher {
     const [text, doctor] = withoutReport(raw);
     const lines = this.cleaner.clean(text);
     let log = new Log(lines);
-    const first = firstFailure(log, this.lines);
+    const failed = failures(log, this.lines);
     const ofMachine = Object.entries(doctor ? doctor.versions : {}).filter(([name]) => this.names.has(name));
     const versions = { ...this.versions.read(log.text), ...Object.fromEntries(ofMachine) };
-    let best = this.best(log);
+    let best = this.best(log, failed);
     for (const joint of this.rules.joints) {
       if (best.size) break;
       const joined = new Log(lines, joint);
-      best = this.best(joined);
+      best = this.best(joined, failed);
       if (best.size) log = joined;
     }
     if (!best.size) best = this.truncated(log);
@@ -64,10 +64,10 @@ class Matcher {
     }).sort((left, right) => compared(left.key, right.key));
     const hits = ranked.map(({ hit }) => hit);
     const claims = new Map(ranked.map(({ hit, claim }) => [hit.entry.id, claim]));
-    const matches = hits.map((hit) => matchOf(hit, claims, log, hits, this.patterns));
+    const matches = hits.map((hit) => matchOf(hit, claims, log, hits, failed.first, this.patterns));
     return {
       schema: SCHEMA,
-      first: first || (matches.length ? recognised(matches[0]) : null),
+      first: failed.first || (matches.length ? recognised(matches[0]) : null),
       matches,
       versions,
       lines: log.lineNumber(log.text.length - (log.text.endsWith("\n") ? 1 : 0)),
@@ -76,16 +76,21 @@ class Matcher {
   }
 
   /** For each article that a log is about, the hit that is the best evidence for it. */
-  best(log) {
+  best(log, { noticed }) {
     const best = new Map();
     const texts = new Map();
+    const lines = new Map();
     for (const hit of this.hits(log)) {
       const { id } = hit.entry;
       texts.set(id, (texts.get(id) || new Set()).add(hit.signature.literal));
+      lines.set(id, (lines.get(id) || new Set()).add(log.lineNumber(hit.offset)));
       const rival = best.get(id);
       if (!rival || compared(strength(hit), strength(rival)) < 0) best.set(id, hit);
     }
-    for (const [id, hit] of best) best.set(id, { ...hit, texts: texts.get(id).size });
+    for (const [id, hit] of best) {
+      const onlyNoticed = [...lines.get(id)].every((line) => noticed.has(line));
+      best.set(id, { ...hit, texts: texts.get(id).size, onlyNoticed });
+    }
     return best;
   }
 

@@ -50,18 +50,18 @@ const merit = ({ entry, signature, kind, near, offset, texts }, claim, log) => [
   !claim.hasCause, entry.standing === "reported", near, -texts, !signature.regex, -[...signature.literal].length,
 ];
 
-/** The match of a hit, as Python's `Match` is in JSON; `ranked` are all hits, best first. */
-export function matchOf(hit, claims, log, ranked, { rules, exception }) {
+/** The match of a hit, as Python's `Match` is in JSON; `ranked` are all hits, best first, and `first`
+    is what failed first. */
+export function matchOf(hit, claims, log, ranked, first, patterns) {
   const { entry, signature } = hit;
   const claim = claims.get(entry.id);
   const own = merit(hit, claim, log).join();
   const tied = ranked
     .filter((rival) => rival !== hit && merit(rival, claims.get(rival.entry.id), log).join() === own)
     .map((rival) => rival.entry.id);
-  const doubts = [...doubtsOf(hit, claims, log, ranked, tied)];
-  const isTelling = Boolean(signature.regex) || [...signature.literal].length >= rules.telling;
-  const isBest = hit === ranked[0] && (hit.kind === LineKind.ERROR ||
-    (hit.kind === LineKind.WARNING && !exception.test(log.byLines)));
+  const against = [...doubtsOf(hit, claims, log, ranked, tied, first)];
+  const isBest = hit === ranked[0];
+  const doubts = against.length || !isBest ? against : [...lacks(hit, log, patterns)];
   const retired = Boolean(entry.retired);
   return {
     id: entry.id,
@@ -72,7 +72,7 @@ export function matchOf(hit, claims, log, ranked, { rules, exception }) {
     signature: signature.regex || signature.literal,
     affected: claim.affected,
     reason: claim.reason,
-    confident: isBest && isTelling && !doubts.length && !retired,
+    confident: isBest && !doubts.length && !retired,
     hints: [...doubts, ...wishes(entry, claim)],
     tied,
     retired,
@@ -81,8 +81,24 @@ export function matchOf(hit, claims, log, ranked, { rules, exception }) {
   };
 }
 
+/** What is missing in the evidence for a hit. */
+function* lacks({ kind, signature }, log, { rules, exception }) {
+  if (kind === LineKind.OUTPUT)
+    yield "this line does not say that it is an error: compare the log with the Symptom";
+  else if (kind === LineKind.WARNING && exception.test(log.byLines))
+    yield "this line only warns, and the log shows an exception";
+  if (!signature.regex && [...signature.literal].length < rules.telling)
+    yield "the text is short: compare the log with the Symptom";
+}
+
+/** The line of an article's failure, in a log whose other lines read as no failure at all. */
+export function recognised({ line, text, confident }) {
+  if (!confident) return null;
+  return { line, text, process: "", kind: "error", echoes: [], confident: true, why: "" };
+}
+
 /** What speaks against a hit. */
-function* doubtsOf(hit, claims, log, ranked, tied) {
+function* doubtsOf(hit, claims, log, ranked, tied, first) {
   const claim = claims.get(hit.entry.id);
   if (hit.entry.standing === "reported")
     yield `this is reported, and was not run here (looked up on ${hit.entry.looked_up})`;
@@ -95,6 +111,9 @@ function* doubtsOf(hit, claims, log, ranked, tied) {
     yield "other failures print this text, too: look for the first error above it";
   else if (hit.signature.shared && hit.near === NearText.NOT_REQUIRED)
     yield "other failures print this text, too: compare the log with the article's Symptom";
+  if (first && hit.onlyNoticed && hit.near !== NearText.PRESENT)
+    yield `${first.process ? `${first.process} failed first` : "another failure came first"}: ` +
+      `line ${first.line}; this line may only follow from that`;
   if (hit.kind === LineKind.DEALT_WITH)
     yield "the log says that the program went on: look for a later error";
   if (claim.affected === "not affected")
