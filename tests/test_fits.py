@@ -8,10 +8,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from commands import run_command
 
 from kbtools import config
+from kbtools.reports import fits as printer
 from kbtools.tables import store
 from kbtools.tables.answers import Fit, WantError
 from kbtools.tables.declared import Tables
@@ -105,6 +107,20 @@ def test_what_is_not_known() -> None:
     assert answer.line == ("engine==3.0", "mystery>1")
     too_new = fit(base(*ENGINES, DRIVER), MACHINE, ["engine>=99"])
     assert too_new.unknown[0] == "no row of engine is as you asked: they go from 1.0 to 3.0"
+
+
+def test_a_row_of_another_python() -> None:
+    """Where the row was read off the wheel of another Python, the answer says so."""
+    source = Origin("engine-1.0-cp314-cp314-manylinux_2_28_x86_64.whl")
+    row = release("engine", "1.0", tags=("cp312-cp312", "cp314-cp314"))
+    rows = base(msgspec.structs.replace(row, source=source))
+    answer = fit(rows, MACHINE, ["engine"])
+    assert answer.versions == {"engine": "1.0"}
+    assert any("wheels for Python 3.12 of engine 1.0" in text for text in answer.unknown)
+    assert f"[1] {source.file}  (for another Python)" in printer.answer(answer, (), {})
+    own = fit(rows, Machine("3.14", "linux-x86_64"), ["engine"])
+    assert not any("wheels for" in text for text in own.unknown)
+    assert f"[1] {source.file}" == printer.answer(own, (), {}).splitlines()[-1].strip()
 
 
 def test_the_c_library() -> None:

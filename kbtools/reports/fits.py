@@ -28,7 +28,7 @@ def answer(fit: Fit, failures: Sequence[KnownFailure], addresses: Mapping[str, s
     lines += _failures(failures, addresses) if fit.choices else ()
     lines += ["", click.style("not known", bold=True), *(f"  {text}" for text in fit.unknown)]
     lines += ["", click.style("rows", bold=True)]
-    lines += [f"  [{number}] {text}" for text, number in sources.items()]
+    lines += [f"  [{number}] {_row(text, fit)}" for text, number in sources.items()]
     return "\n".join(lines if sources else lines[:-2])
 
 
@@ -88,6 +88,12 @@ def _failures(failures: Sequence[KnownFailure], addresses: Mapping[str, str]) ->
 
 def _of(reason: Reason, sources: dict[str, int]) -> str:
     return _mark(reason.source, reason.basis, sources) if reason.source else ""
+
+
+def _row(text: str, fit: Fit) -> str:
+    """A row, and whether it was read off a wheel that the machine's Python does not take."""
+    is_for_it = fit.machine.takes(text.partition("  ")[0])
+    return text if is_for_it else f"{text}  (for another Python)"
 
 
 def _mark(source: Origin, basis: str, sources: dict[str, int]) -> str:

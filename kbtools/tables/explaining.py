@@ -183,6 +183,13 @@ class Explanation:
                 needs = ", ".join(f"{name} {text}" for name, text in statement.needs.items())
                 about = ", ".join(f"{name} {versions[name]}" for name in statement.about)
                 yield f"whether your machine has {needs}, which {about} needs"
+        others = [r for r in chosen.values() if not self.machine.takes(r.source.file)]
+        if others:
+            names = ", ".join(f"{release.package} {release.version}" for release in others)
+            yield (
+                f"whether the wheels for Python {self.machine.python} of {names} require and"
+                " contain what the rows say, which were read off those for another Python"
+            )
         needs_glibc = [release for release in chosen.values() if release.glibc]
         if needs_glibc and not self.machine.glibc:
             newest = max(needs_glibc, key=lambda release: Version(release.glibc))

@@ -9,7 +9,7 @@ from functools import cached_property
 import msgspec
 
 from kbtools.config import KbtoolsError
-from kbtools.tables.files import ANY, pairs_of
+from kbtools.tables.files import ANY, pairs_of, parse
 from kbtools.tables.model import SOURCE, Release, contains
 
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "win-amd64", "macos-arm64", "macos-x86_64")
@@ -52,6 +52,11 @@ class Machine(msgspec.Struct, frozen=True, dict=True):
         """Its versions, as statements name them."""
         named = {"python": self.python.rstrip("t"), "sm": self.sm, "driver": self.driver}
         return {name: version for name, version in named.items() if version}
+
+    def takes(self, file: str) -> bool:
+        """Whether a file is no wheel for another Python, by its name."""
+        named = parse(file)
+        return named is None or not named.tags or not self.pairs.isdisjoint(named.tags)
 
     @property
     def markers(self) -> dict[str, str]:
