@@ -55,6 +55,19 @@ def test_json_on_standard_output(base: Base) -> None:
     assert "KB0001/f1" in finished.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--json",), ("--json", "KB0001"), ("kb0001/f1", "--json", "-q"), ("--json", "--all")],
+    ids=" ".join,
+)
+def test_json_without_a_file(words: tuple[str, ...], base: Base) -> None:
+    """`--json` alone is standard output, as of other commands: an article is no file."""
+    base.article(GOOD)
+    finished = base.kbtools("verify", *words)
+    assert json.loads(finished.out)["summary"] == {"holds": 1}
+    assert not (base.root / "KB0001").exists()
+
+
 def test_junit(base: Base, tmp_path: Path) -> None:
     """`--junit` is XML that a parser reads, whatever a snippet printed: a suite an article."""
     base.article(GOOD, BAD, REPRO)

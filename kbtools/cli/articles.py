@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kbtools.articles.model import Place
 
 
-@click.command(short_help="Report the problems of articles.")
+@click.command(cls=reporting.ReportingCommand, short_help="Report the problems of articles.")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @reporting.SARIF
 @reporting.GITHUB
@@ -76,9 +76,11 @@ def check(
     for line in of_claims.notices(bare):
         click.echo(line, err=to_stderr)
     files = len(selected) or len(base.pages)
+    lines = f"{len(unwritten)} line{'s' * (len(unwritten) != 1)}"
+    to_write = f"; {lines} to be written" if unwritten else ""
     click.echo(
         f"{files} file{'s' * (files != 1)} checked, {len(problems) or 'no'} problem"
-        f"{'s' * (len(problems) != 1)}",
+        f"{'s' * (len(problems) != 1)}{to_write}",
         err=to_stderr,
     )
     if github:

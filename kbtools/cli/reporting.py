@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -22,16 +23,46 @@ if TYPE_CHECKING:
     from kbtools.articles.model import Article, Problem
     from kbtools.verification.model import Result, ToolchainRun
 
+REPORTS = ("--json", "--junit", "--sarif", "--prometheus")
+"""Options whose FILE may be left out."""
+NO_FILE = re.compile(r"--.*|-\w+|[A-Za-z]+\d+(?:/\w+)?|.*\.md")
+"""What is none: another option, an id, a snippet, the path of an article."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 SARIF = click.option(
-    "--sarif", "sarif_file", metavar="FILE", help="Write SARIF to FILE; - is standard output."
+    "--sarif",
+    "sarif_file",
+    metavar="[FILE]",
+    help="Write SARIF to FILE; without it, to standard output.",
 )
 GITHUB = click.option(
     "--github/--no-github",
     default=lambda: os.environ.get("GITHUB_ACTIONS") == "true",
     help="Print annotations for GitHub Actions. [default: if GITHUB_ACTIONS is true]",
 )
+
+
+class ReportingCommand(click.Command):
+    """A command with reports: `--json` alone is `--json -`, as it is of commands with one report.
+
+    A file that is called as an article is `--json=KB0044`.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses the arguments, with `-` where the FILE of a report is left out."""
+        end = args.index("--") if "--" in args else len(args)
+        following = [*args[1:end], "--"][:end]
+        words = [
+            f"{word}=-" if word in REPORTS and _is_no_file(after) else word
+            for word, after in zip(args[:end], following, strict=True)
+        ]
+        return super().parse_args(ctx, [*words, *args[end:]])
+
+
+def _is_no_file(word: str) -> bool:
+    """Whether a word is no file, but an option or an article."""
+    return NO_FILE.fullmatch(word) is not None
 
 
 def options(command: F) -> F:
@@ -48,18 +79,22 @@ def options(command: F) -> F:
         click.option(
             "--prometheus",
             "prometheus_file",
-            metavar="FILE",
-            help="Write metrics for Prometheus to FILE, in one step; - is standard output.",
+            metavar="[FILE]",
+            help="Write metrics for Prometheus to FILE, in one step; without it, to standard"
+            " output.",
         ),
         SARIF,
         click.option(
             "--junit",
             "junit_file",
-            metavar="FILE",
-            help="Write JUnit XML to FILE; - is standard output.",
+            metavar="[FILE]",
+            help="Write JUnit XML to FILE; without it, to standard output.",
         ),
         click.option(
-            "--json", "json_file", metavar="FILE", help="Write JSON to FILE; - is standard output."
+            "--json",
+            "json_file",
+            metavar="[FILE]",
+            help="Write JSON to FILE; without it, to standard output.",
         ),
     ):
         command = option(command)

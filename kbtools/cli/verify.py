@@ -18,7 +18,7 @@ import msgspec
 from kbtools.articles.model import Role
 from kbtools.cli import reporting
 from kbtools.cli.group import config_of, config_to_read, refuse_broken
-from kbtools.cli.reporting import ReportOptions
+from kbtools.cli.reporting import ReportingCommand, ReportOptions
 from kbtools.cli.selection import Selection, changes_since, part_of, select
 from kbtools.cli.verify_options import VerifyOptions
 from kbtools.config import Config
@@ -47,7 +47,9 @@ class Verification(msgspec.Struct, frozen=True):
         return [result for run in self.runs for result in run.results]
 
 
-@click.command(short_help="Run snippets and compare the results with the claims.")
+@click.command(
+    cls=ReportingCommand, short_help="Run snippets and compare the results with the claims."
+)
 @click.argument("articles", nargs=-1, metavar="[ID|PATH|ID/SNIPPET]...")
 @click.option(
     "--jobs",
