@@ -133,6 +133,10 @@ LINES = [
     "boom: it failed\n",
     f"UserWarning: boom: it failed\n{BOOM[:5]} other\nValueError: other",
     "Error: failed\u3000then",
+    f"# {BOOM}\n\n# boom: it failed\n",
+    f"\n  # boom: it failed\r\n \r\n{BOOM}",
+    f'"{BOOM}"\n"{BOOM}",\n"boom: it failed"',
+    f"2023-10-06 13:14:53.424902: E a/b/driver.cc:864] {BOOM}",
     "",
     "\n",
 ]

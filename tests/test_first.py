@@ -60,6 +60,41 @@ def test_a_program_that_goes_on_has_none() -> None:
     assert MATCHER.diagnose(f"{log}retrying in 5 s\nepoch 2").first is None
 
 
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        # what ptxas says is the cause of Triton's exception, and the end of its work is not
+        (
+            "PTXASError: PTXAS error: no cubin\n`ptxas` stderr:\n"
+            "ptxas /tmp/a.ptx, line 6; error   : Feature 'x' not supported on .target sm_90\n"
+            "ptxas fatal   : Ptx assembly aborted due to errors\n",
+            3,
+        ),
+        ("gcc: error trying to exec 'cc1plus': execvp: No such file or directory\n", 1),
+        # a heading is no exception
+        ("**Error:**\n\n```bash\nValueError: one thing\n```\n", 4),
+        # TensorFlow's and XLA's lines
+        (
+            "2023-10-06 13:14:53.37: W a/asm.cc:2] ptxas is too old\n"
+            "2023-10-06 13:14:53.424902: E a/driver.cc:864] failed to load: INVALID_IMAGE\n",
+            2,
+        ),
+        # source of a traceback that a logger printed and that is cut off
+        (
+            "E0303 11:40:42.533 713 a.py:533] CalledProcessError: Command 'ptxas' returned "
+            "non-zero exit status 255.\n"
+            "E0303 11:40:42.533 713 a.py:533] Traceback (most recent call last):\n"
+            'E0303 11:40:42.533 713 a.py:533]   File "a.py", line 5, in f\n'
+            "E0303 11:40:42.533 713 a.py:533]     binary = compile()\n",
+            1,
+        ),
+    ],
+)
+def test_forms(log: str, line: int) -> None:
+    """How compilers, loggers and people write, and which line failed first."""
+    assert first_of(log).line == line
+
+
 def test_ranks_that_fail_alike_are_echoes() -> None:
     """Of eight ranks with one message, the first is the failure, and the others are echoes."""
     log = "\n".join(f"[rank{n}]: RuntimeError: size 3 of rank {n}" for n in range(8))

@@ -148,6 +148,18 @@ def test_reports(line: str) -> None:
     assert len(ids(f"starting\n{line}\nstopping\n")) == 1
 
 
+def test_a_title_is_no_comment() -> None:
+    """In Markdown the first line is a title; the same further below may be a comment."""
+    assert ids(f"# RuntimeError: {TEXT}\n\nWhat can I do?\n") == ["KB0001"]
+    assert ids(f"x = 1\n# RuntimeError: {TEXT}\n") == []
+
+
+def test_a_line_that_is_a_quoted_exception() -> None:
+    """An exception that fills a line between quotation marks is pasted, unlike one in a list."""
+    assert ids(f'during training:\n"RuntimeError: {TEXT}. Good luck!"\nAny idea?\n') == ["KB0001"]
+    assert ids(f'known = [\n    "RuntimeError: {TEXT}",\n]\n') == []
+
+
 def test_a_mention_hides_nothing() -> None:
     """The failure is found on its own line, whatever speaks of it elsewhere."""
     log = f"retry on: '{TEXT}'\nRuntimeError: {TEXT}\nif you see {TEXT}, lower it\n"

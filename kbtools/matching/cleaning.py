@@ -44,6 +44,7 @@ PREFIXES = (
     r" \S{1,80} \S{1,80}:(?= )",  # syslog
     r"\[[EWIFCVD]?\d{3,6} \d\d:\d\d:\d\d[^\]\n]{0,120}\]",  # c10: [W1121 10:00:00.1 File.cpp:1]
     r"[EWIFCVD]\d{4} \d\d:\d\d:\d\d[.\d]* [^\]\n]{0,300}\]",  # glog: E1121 10:00:00.1 12 api.py:1]
+    r": [EWIF] [\w./+-]{1,200}\.(?:cc|cpp|cu|h):\d{1,6}\]",  # TensorFlow, XLA, after a timestamp
     r"\[(?:rank|default|trainer|worker|DP|TP|PP|EP)_?\d{0,5}\]:?",
     r"\[\d{1,4}/\d{1,4}\](?= )",  # Dynamo: [0/8]
     r"(?:rank|Rank|RANK) ?\d{1,5}:",
@@ -86,6 +87,9 @@ ENTITIES = {
     "&amp;": "&",
 }
 """Entities of text that was copied out of the source of a web page; replaced in this order."""
+TITLE = r"^[\s\ufeff]{0,80}#(?= [^\n]{1,300}\n[ \t\r]{0,80}\n)"
+"""What makes the first line of a text a title, in Markdown, if a blank line follows: it is no
+comment there."""
 ESCAPED = r"\\{1,4}n"
 """An end of line in a string. A line that holds two of them is split into several lines."""
 NOTEBOOK = '"output_type":'
@@ -105,6 +109,7 @@ _noise = re.compile(NOISE, re.ASCII)
 _escaped, _cell = re.compile(ESCAPED), re.compile(CELL, re.MULTILINE)
 _shared = re.compile(SHARED)
 _returns = re.compile(r"\r+\n?")
+_title = re.compile(TITLE, re.ASCII)
 _prefix = re.compile(f"^(?:{'|'.join(PREFIXES)})+", re.MULTILINE | re.ASCII)
 
 
@@ -128,7 +133,8 @@ def clean(raw: str) -> CleanLines:
     excerpt, gap_at, gap = _both_ends(_returns.sub("\n", raw))
     if not excerpt.isascii():  # half of a surrogate pair, as in a file's name, is not text
         excerpt = excerpt.encode("utf-8", "replace").decode()
-    prefixed, sources = _split(_noise.sub("", excerpt).replace("\u00a0", " "))
+    quiet = _noise.sub("", excerpt).replace("\u00a0", " ")
+    prefixed, sources = _split(_title.sub("", quiet))
     unprefixed = _prefix.sub("", "\n".join(prefixed)).split("\n")
     return CleanLines(prefixed, unprefixed, sources, gap_at, gap)
 

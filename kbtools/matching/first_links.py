@@ -65,6 +65,8 @@ def linked(log: LogReader) -> list[Record]:
         if record is None or record.line in records:
             continue
         record = _unquoted(log, record)
+        if stream.cut is not None and _is_source(log, record, stream.cut):
+            continue
         if stream.cut is not None and record.line > stream.cut and record.kind in RAISED:
             del records[stream.cut]  # in a form that `_closing` does not know
             stream.cut = None
@@ -103,7 +105,18 @@ def _related(
 
 def _is_rest(log: LogReader, earlier: Record, later: Record, stream: Stream) -> bool:
     """Whether a line is only the level of a logger before the rest of an exception's message."""
+    is_witness = earlier.kind == "peer" and log.patterns.exception.search(earlier.text) is not None
+    if is_witness and later.kind == "peer" and later.line == earlier.line + 1:
+        return log.patterns.exception.search(later.text) is None
+    if is_witness:
+        earlier = replace(earlier, kind="exception")
     return later.kind == "error" and _is_in_message(log, earlier, later, stream)
+
+
+def _is_source(log: LogReader, record: Record, cut: int) -> bool:
+    """Whether a line that was logged as an error is source of a traceback that is cut off."""
+    is_near = cut < record.line <= cut + log.rules.lines_of_traceback
+    return record.kind == "error" and is_near and log.log.depth(record.line) > log.log.depth(cut)
 
 
 def _is_in_message(log: LogReader, earlier: Record, later: Record, stream: Stream) -> bool:

@@ -68,7 +68,7 @@ ALARMS = (
     *("multiple definition", "segfault at", "FAIL file"),
 )
 """Texts of lines that may report a failure."""
-LOUD = r"ERROR|CRITICAL|FATAL|SEVERE|^\[?[EF]\d{3,6} |(?:^|\s)E {2,}$"
+LOUD = r"ERROR|CRITICAL|FATAL|SEVERE|^\[?[EF]\d{3,6} |(?:^|\s)E {2,}$|\.\d{6}: [EF] "
 """The same of what stands before a program's own text."""
 
 MOST_LINES = 1500
@@ -84,7 +84,7 @@ _workers = (
 )
 
 EXCEPTION = (
-    r"^(?:[A-Za-z_][\w.]{0,200})?(?:Error|Exception)(?:Group)?(?:\([\w.]{1,60}\))?"
+    r"^(?!(?:Error|Exception):$)(?:[A-Za-z_][\w.]{0,200})?(?:Error|Exception)(?:Group)?(?:\([\w.]{1,60}\))?"
     r"(?::$|: (?! {0,3}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,3})?,? *$))"
     r"|^(?:[A-Za-z_]\w{0,60}\.){1,9}[A-Z]\w{2,60}: "
 )
@@ -136,6 +136,7 @@ FORMS = (
             # a process that ends itself has said why
             r"^terminate called|^Fatal Python error: Aborted|\bAborted(?: \(core dumped\)|$)",
             r"\bSIGABRT\b|\b[Ss]ignal ?:? ?6(?!\d|\.\d)",
+            r"^ptxas fatal {0,4}: Ptx assembly aborted",
             r"\bninja: build stopped|^FAILED: |^g?make(?:\[\d{1,4}\])?: \*\*\*",
             r"^collect2: error: ld |\bcommand '?.{0,300} failed with exit (?:code|status)",
             r"^\d{1,6} errors? (?:generated|detected|found)|^\d{1,6} errors? and \d",
@@ -180,6 +181,9 @@ FORMS = (
             r"^[^\s\"'][^\n\"']{0,300}?(?::\d{1,7}(?::\d{1,7})?:|\(\d{1,7}(?:,\d{1,7})?\) ?:)"
             rf" ?{_error_word}",
             r"^loc\(.{1,300}\): error: |^[a-z]\w{1,40} (?:fatal|error) {0,4}: |^error\[E\d{4}\]: ",
+            r"^ptxas [^\n;]{1,300}; {0,2}(?:error|fatal) {0,4}: ",
+            r"^(?:\S{0,200}/)?(?:[\w-]{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?)(?:-\d{1,3})?:"
+            r" (?:fatal |internal )?error\b",
             r"\bundefined reference to |: multiple definition of ",
             r"^(?:\S{0,200}/)?(?:[\w-]{1,60}-)?ld(?:\.\w{1,10})?: (?!warning|.{0,200}warning:)",
             r"\bfatal error (?:LNK|C)\d{4}|\berror LNK\d{4}|^CMake Error\b",
@@ -236,14 +240,16 @@ GUESS = r"\b(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\
 """A line that lists what may have happened."""
 LEVEL = (
     r"(?:^|[\s\[(|:<])(?:ERROR|CRITICAL|FATAL|Error|SEVERE)(?=$|[\s\])|:>])"
-    r"|(?:^|\[)[EF]\d{3,6} \d\d:"
+    r"|(?:^|\[)[EF]\d{3,6} \d\d:|\.\d{6}: [EF] "
 )
 """The prefix of a line that reports a problem."""
 STATEMENT = r"^[ \t]*(?:ERROR|FATAL|CRITICAL):?[ \t]*$"
 """A prefix that is part of what the program says."""
-WARNS = r"(?:^|[\s\[(|:<])(?:WARN|WARNING|Warning)(?=$|[\s\])|:>])|(?:^|\[)W\d{3,6} \d\d:"
+WARNS = (
+    r"(?:^|[\s\[(|:<])(?:WARN|WARNING|Warning)(?=$|[\s\])|:>])|(?:^|\[)W\d{3,6} \d\d:|\.\d{6}: W "
+)
 """The prefix of a line that warns."""
-INFORMS = r"(?:^|[\s\[(|:<])(?:INFO|DEBUG)(?=$|[\s\])|:>])|(?:^|\[)[ID]\d{3,6} \d\d:"
+INFORMS = r"(?:^|[\s\[(|:<])(?:INFO|DEBUG)(?=$|[\s\])|:>])|(?:^|\[)[ID]\d{3,6} \d\d:|\.\d{6}: I "
 """The prefix of a line that informs, unless it holds an exception."""
 WARNING = r"^(?:\S{1,300}:\d{1,6}: )?(?:\w{0,60}Warning\b|[Ww]arnings?\b|WARNING\b)|: warning[: ]"
 """A line that warns."""

@@ -17,6 +17,8 @@ MARK = "\0"
 
 _inside = r"(?:[^{0}\\\n]|\\[^n]){{0,300}}"
 QUOTES = tuple(
+    # a line that is wholly an exception between quotation marks is pasted
+    rf"(?!^{quote}[\w.]{{0,100}}(?:Error|Exception): [^\n]{{0,600}}{quote}[.!]?\s*$)"
     rf"(?<![\w)\]}}.!?\"'`])[rfbuRFBU]{{0,2}}{quote}"
     rf"{_inside.format(quote)}\0{_inside.format(quote)}(?:\\n)?{quote}(?!\w)"
     for quote in "\"'"
@@ -131,7 +133,7 @@ TRACEBACK = "Traceback (most recent call last)"
 
 QUIET = (
     r"(?:^|[\s\[(|:<])(?:INFO|Info|DEBUG|TRACE|NOTICE|SUCCESS)(?=$|[\s\])|:>])"
-    r"(?!.*(?:WARN|ERROR|CRITICAL|FATAL))|^[ID]\d{4} \d\d:"
+    r"(?!.*(?:WARN|ERROR|CRITICAL|FATAL))|^[ID]\d{4} \d\d:|\.\d{6}: I "
 )
 """The prefix of a line that reports no problem: a level such as INFO."""
 PIPED = (

@@ -94,6 +94,7 @@ class Rules(msgspec.Struct, frozen=True):
     piped: str = mention_rules.PIPED
     alarms: int = mention_rules.ALARMS
     entities: tuple[tuple[str, str], ...] = tuple(cleaning.ENTITIES.items())
+    title: str = cleaning.TITLE
     escaped: str = cleaning.ESCAPED
     notebook: str = cleaning.NOTEBOOK
     cell: str = cleaning.CELL

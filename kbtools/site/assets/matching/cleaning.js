@@ -27,6 +27,7 @@ export class Cleaner {
     this.noise = expression(index.noise, { flags: "g" });
     this.prefixes = expression(`^(?:${index.prefixes.join("|")})+`);
     this.shared = { prefix: expression(index.rules.shared), least: index.rules.shared_least };
+    this.title = expression(index.rules.title);
     this.escaped = expression(index.rules.escaped);
     this.cell = expression(index.rules.cell, { lines: true, flags: "g" });
   }
@@ -39,7 +40,7 @@ export class Cleaner {
     const { text, gapAt, gap } = bothEnds(raw.replace(/\r+\n?/g, "\n"), this.rules);
     const { narrow, widen } = narrowed(text);
     const quiet = narrow.replace(this.noise, "").replace(/\u00a0/g, " ");
-    const { prefixed, sources } = this.split(quiet);
+    const { prefixed, sources } = this.split(quiet.replace(this.title, ""));
     const unprefixed = prefixed.map((line) => line.replace(this.prefixes, ""));
     const { shared, rules: { excerpt } } = this;
     return { prefixed, unprefixed, sources, gapAt, gap, widen, shared, excerpt };

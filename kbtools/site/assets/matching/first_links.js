@@ -37,13 +37,14 @@ export function linked(reader) {
     } else if (!records.has(index)) record = reader.record(index);
     if (!record || records.has(record.line)) continue;
     record = unquoted(reader, record);
+    if (stream.cut !== null && isSource(reader, record, stream.cut)) continue;
     if (stream.cut !== null && record.line > stream.cut && RAISED.includes(record.kind)) {
       records.delete(stream.cut);
       stream.cut = null;
     }
     if (stream.last !== null) {
       const last = records.get(stream.last);
-      if (record.kind === "error" && isInMessage(reader, last, record, stream)) continue;
+      if (isRest(reader, last, record, stream)) continue;
       const [earlier, later] = related(reader, last, record, stream);
       records.set(earlier.line, earlier);
       record = later;
@@ -70,6 +71,22 @@ function related(reader, earlier, later, stream) {
   if (PRINTED.includes(later.kind))
     return [earlier.weight === Weight.CAUSE ? { ...earlier, weight: Weight.WRAPPER } : earlier, later];
   return [earlier, { ...later, weight: Math.max(later.weight, earlier.weight, Weight.LOGGED) }];
+}
+
+/** Whether a line is only the level of a logger before the rest of an exception's message. */
+function isRest(reader, earlier, later, stream) {
+  const { exception } = reader.patterns;
+  const isWitness = earlier.kind === "peer" && exception.test(earlier.text);
+  if (isWitness && later.kind === "peer" && later.line === earlier.line + 1)
+    return !exception.test(later.text);
+  const raised = isWitness ? { ...earlier, kind: "exception" } : earlier;
+  return later.kind === "error" && isInMessage(reader, raised, later, stream);
+}
+
+/** Whether a line that was logged as an error is source of a traceback that is cut off. */
+function isSource({ log, rules }, record, cut) {
+  const isNear = cut < record.line && record.line <= cut + rules.lines_of_traceback;
+  return record.kind === "error" && isNear && log.depth(record.line) > log.depth(cut);
 }
 
 /** Whether a record is one of the further lines of an exception's message. */
