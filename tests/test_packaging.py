@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -110,6 +111,23 @@ def test_it_is_small(installed: Path) -> None:
     [package] = installed.glob("lib/python*/site-packages/kbtools")
     assert (package / "packaged.tar.xz").is_file()
     assert not list(package.rglob("KB*"))
+
+
+def test_its_size_is_as_the_page_says(installed: Path) -> None:
+    """`docs/install.md` and its translation have the sizes of today, to a fifth."""
+    assert kbtools(installed, "explain", "KB0002").returncode == 0
+    [package] = installed.glob("lib/python*/site-packages/kbtools")
+    base = installed / "cache" / "kbtools"
+    unpacked = sum(file.stat().st_size for file in base.rglob("*") if file.is_file())
+    sizes = {(package / "packaged.tar.xz").stat().st_size, unpacked}
+    for name, texts in (
+        ("install.md", (r"one archive of ([\d.]+) MB", r"its files are (\d+) MB")),
+        ("install.zh.md", (r"一个 ([\d.]+) MB 的压缩归档", r"文件共 (\d+) MB")),
+    ):
+        page = (ROOT / "docs" / name).read_text("utf-8")
+        for size, text in zip(sorted(sizes), texts, strict=True):
+            stated = re.search(text, page)
+            assert stated and 0.8 < float(stated[1]) * 1e6 / size < 1.2, (name, text, size)
 
 
 def test_the_extract_has_the_same_verdicts(tmp_path: Path) -> None:
