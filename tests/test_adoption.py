@@ -255,6 +255,17 @@ def test_the_command_that_repeats_a_red_verdict(base: Base) -> None:
     assert "\n1 snippet in " in done.out
 
 
+def test_the_command_that_repeats_a_red_verdict_elsewhere(base: Base) -> None:
+    """An interpreter that was named by its path is in the command, too, but not kbtools' own."""
+    base.article(FAILS, fence("python fix id=f1", "raise OSError('it is no fix')"))
+    other = str(Path(sys.executable).resolve())  # the Python of this environment
+    named = f" --toolchain {other}" if other != sys.executable else ""
+    for python, ending in ((other, named), (sys.executable, "")):
+        done = base.kbtools("verify", "KB0001/f1", "--all", "--toolchain", python)
+        assert done.code == 1
+        assert f"  alone     kbtools verify KB0001/f1 --all{ending}\n" in done.out
+
+
 @pytest.mark.parametrize("end", ["", "\n"], ids=repr)
 def test_a_log_of_one_line(end: str, base: Base, tmp_path: Path) -> None:
     """One line is a line, whether an end of line follows it or not."""

@@ -113,6 +113,16 @@ def test_published_addresses_only_grow(base: Base) -> None:
     assert "published.txt:3: KB307 `KB0009/` was published" in checked.out + checked.err
 
 
+def test_an_article_that_cannot_be_read_is_not_lost(base: Base) -> None:
+    """`check` says what is wrong in its file, and not that its address is gone."""
+    file = base.article(fence("python repro", "raise ValueError('the failure')"))
+    base.kbtools("link", "--publish")
+    file.write_text(file.read_text("utf-8").replace("severity: ", "severity: [", 1), "utf-8")
+    checked = base.kbtools("check")
+    assert checked.code == 1
+    assert "KB001" in checked.out and "KB307" not in checked.out
+
+
 def test_what_new_prints_is_enough_for_check(base: Base) -> None:
     """In a base with published addresses, `new` names the command without which `check` fails."""
     base.article(fence("python repro", "raise ValueError('the failure')"), fence("python fix", "1"))

@@ -239,7 +239,10 @@ def verify_selection(
         if len(environments) > 1 and not options.quiet:
             heading = f"\n{environment.title}: {toolchain.label(headline)}\n"
             click.echo(heading, err=options.report.is_stdout_taken)
-        tasks = selection.tasks(toolchain, environment.name, config)
+        tasks = [
+            msgspec.structs.replace(task, interpreter=environment.word)
+            for task in selection.tasks(toolchain, environment.name, config)
+        ]
         started = time.monotonic()
         states = {} if options.needs_outcomes else selection.states
         verdicts = CachedVerdicts(config, toolchain, environment.name, options.timeout, states)
@@ -262,7 +265,7 @@ def verify_selection(
         seconds = time.monotonic() - started
         shown = {result.task.snippet.name for result in recalled}
         slower = [task for task in tier.slower if task.snippet.name not in shown]
-        left = left_out(slower, expected, jobs, command_of(words, environment.name))
+        left = left_out(slower, expected, jobs, command_of(words, environment.word))
         run = ToolchainRun(environment.title, toolchain, tuple(results), seconds, headline, left)
         runs.append(run)
         planned += len(tier.first) + len(recalled)
@@ -279,8 +282,8 @@ def kept_folders(config: Config, environments: Sequence[Environment]) -> Iterato
         yield folder / (environment.name or f"toolchain-{number}") if several else folder
 
 
-def command_of(words: Sequence[str], toolchain: str | None) -> str:
-    """The command that verifies all of what is named, on a toolchain of `toolchains.toml`."""
+def command_of(words: Sequence[str], toolchain: str) -> str:
+    """The command that verifies all of what is named; `toolchain` is empty for kbtools' own."""
     options = ["--toolchain", toolchain] if toolchain else []
     return shlex.join(["kbtools", "verify", *words, *options])
 

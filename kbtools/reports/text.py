@@ -116,7 +116,8 @@ def red(result: Result) -> str:
     if output:
         lines.append(f"  {'output':<9} the last {min(TAIL, len(output))} of {len(output)} lines")
         lines += [f"  | {line}" for line in output[-TAIL:]]
-    where = f" --toolchain {shlex.quote(task.name)}" if task.name else ""
+    word = task.name or task.interpreter
+    where = f" --toolchain {shlex.quote(word)}" if word else ""
     lines.append(f"  {'alone':<9} kbtools verify {snippet.name} --all{where}")
     return "\n".join(lines)
 

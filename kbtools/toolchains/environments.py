@@ -57,6 +57,11 @@ class Environment(msgspec.Struct, frozen=True):
     name: str | None = None
 
     @property
+    def word(self) -> str:
+        """What `--toolchain` takes for it; empty for the interpreter that runs kbtools."""
+        return self.name or (self.python if self.python != sys.executable else "")
+
+    @property
     def title(self) -> str | None:
         """What a report calls it."""
         return self.name

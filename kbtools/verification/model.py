@@ -26,6 +26,8 @@ class Task(msgspec.Struct, frozen=True):
     expected: Expectation
     name: str | None = None
     """Of the toolchain, where it has one."""
+    interpreter: str = ""
+    """What `--toolchain` takes for a toolchain without a name; empty for that of kbtools."""
 
     @property
     def runs(self) -> bool:
