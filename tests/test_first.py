@@ -95,6 +95,17 @@ def test_forms(log: str, line: int) -> None:
     assert first_of(log).line == line
 
 
+def test_what_a_logger_prints_below_its_prefix() -> None:
+    """`logging.exception` puts its prefix before its message only, not before the traceback."""
+    log = (
+        "2026-11-20 10:00:00,123 [rank1] ERROR no batch\nTraceback (most recent call last):\n"
+        '  File "a.py", line 1\nOSError: disk\n[rank0]: ValueError: disk is gone\n'
+    )
+    # when rank 0 was ready says nothing about when it failed
+    assert first_of(f"2026-11-20 09:00:00,123 [rank0] INFO ready\n{log}").line == 5
+    assert (first_of(log).line, first_of(log).process) == (4, "rank1")
+
+
 def test_ranks_that_fail_alike_are_echoes() -> None:
     """Of eight ranks with one message, the first is the failure, and the others are echoes."""
     log = "\n".join(f"[rank{n}]: RuntimeError: size 3 of rank {n}" for n in range(8))

@@ -138,13 +138,15 @@ class LineReader:
     def moment(self, log: Log, index: int, process: str) -> Moment | None:
         """When a line was printed: what its prefix shows, or that of a line above it.
 
-        `process` is who printed it: lines of other processes say nothing about it.
+        `process` is who printed it. A time of another process is where the search ends: what that
+        process printed above it may be much older.
         """
         for above in range(index, max(index - self.rules.lines_back, -1), -1):
             prefix = log.prefix(above)
             time = self.patterns.time.search(prefix) if ":" in prefix else None
-            if time and (above == index or self.process(prefix) in ("", process)):
-                return _moment(time)
+            if time:
+                is_its_own = above == index or self.process(prefix) in ("", process)
+                return _moment(time) if is_its_own else None
         return None
 
 

@@ -44,7 +44,7 @@ def linked(log: LogReader) -> list[Record]:
     streams: dict[str, Stream] = {}
     end = -1  # of the traceback that was begun last, by whichever process
     for index in log.lines.alarms(log.log):
-        process = log.process(index)
+        process = _process(log, index, records)
         stream = streams.setdefault(process, Stream())
         if index < (stream.end if process else end):
             continue  # within a traceback
@@ -82,6 +82,14 @@ def linked(log: LogReader) -> list[Record]:
             stream.last = record.line
         records[record.line] = record
     return sorted(records.values(), key=lambda record: record.line)
+
+
+def _process(log: LogReader, index: int, records: dict[int, Record]) -> str:
+    """Who printed a line; a traceback without a prefix is of who logged the line above it."""
+    above = records.get(index - 1)
+    if above and above.weight is Weight.LOGGED and log.patterns.header.search(log.line(index)):
+        return log.process(index) or above.process
+    return log.process(index)
 
 
 def _related(

@@ -118,6 +118,7 @@ FORMS = (
             r": line \d{1,6}: {1,9}\d{1,9} (?:Killed|Bus error|Segmentation fault|Illegal instr)",
             rf"\b(?:[Ee]xit(?:ed|s)?|return)[ _-]?(?:with )?(?:return )?(?:code|status)?\W{{0,5}}"
             rf"{_exit_signals}",
+            r"\bkilled due to .{0,60}\bmemory\b",
             r"\b[Oo]ut of memory: [Kk]ill|\boom[-_]kill|\bOOMKilled\b|[Dd]etected \d+ oom",
             r"^Fatal Python error: (?!Aborted)|[Pp]rocess received signal|Segfault encountered",
             r"\bsegfault at [0-9a-f]",

@@ -36,6 +36,7 @@ HEADER = """\
 # expect: ids of articles, the best first; [] where none is right. hard: it quotes an error without
 # being one, or is broken up, or holds no text of its own. truncated: lines were cut off on purpose.
 # expect_tail: the same of the last 30 lines, where those hold nothing of what the whole log shows.
+# first: part of the line that failed first, in logs of which that is asked.
 """
 
 
@@ -45,6 +46,7 @@ def entry(recipe: Recipe, toolchain: str) -> dict[str, Any]:
     said |= {"toolchain": toolchain, "truncated": passages.cuts(recipe.through)}
     said |= {"hard": True} if recipe.hard else {}
     said |= {} if recipe.expect_tail is None else {"expect_tail": list(recipe.expect_tail)}
+    said |= {"first": recipe.first} if recipe.first else {}
     said |= {"note": recipe.note} if recipe.note else {}
     return said
 

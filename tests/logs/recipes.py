@@ -35,6 +35,8 @@ class Recipe:
     gpu: bool = False
     expect_tail: tuple[str, ...] | None = None
     """`expect` of the last 30 lines alone, where those hold nothing of what the whole shows."""
+    first: str = ""
+    """Part of the line that failed first, told by whoever wrote the program; empty: not told."""
     hard: bool = False
     """Quotes an error, or is broken up: also a person must look twice."""
     note: str = ""

@@ -25,7 +25,8 @@ VERSIONS = """
 import platform
 from importlib import metadata
 found = [f"python {platform.python_version()}"]
-for name in ("torch", "triton", "flashinfer-python"):
+names = ("torch", "triton", "flashinfer-python", "ray", "deepspeed", "accelerate", "lightning")
+for name in (*names, "vllm", "sglang"):
     try: found.append(f"{name} {metadata.version(name)}")
     except metadata.PackageNotFoundError: pass
 print(", ".join(found))

@@ -113,8 +113,8 @@ export class LineReader {
     for (let above = index; above > Math.max(index - this.rules.lines_back, -1); above--) {
       const prefix = log.prefix(above);
       const time = prefix.includes(":") ? this.patterns.time.exec(prefix) : null;
-      if (time && (above === index || ["", process].includes(this.process(prefix))))
-        return momentOf(time);
+      if (time)
+        return above === index || ["", process].includes(this.process(prefix)) ? momentOf(time) : null;
     }
     return null;
   }

@@ -14,7 +14,7 @@ export function linked(reader) {
   const streams = new Map();
   let end = -1;
   for (const index of reader.lines.alarms(reader.log)) {
-    const process = reader.process(index);
+    const process = processOf(reader, index, records.get(index - 1));
     if (!streams.has(process))
       streams.set(process, { last: null, logged: null, header: -1, cut: null, end: -1, link: null });
     const stream = streams.get(process);
@@ -55,6 +55,11 @@ export function linked(reader) {
   }
   return [...records.values()].sort((left, right) => left.line - right.line);
 }
+
+/** Who printed a line; a traceback without a prefix is of who logged the line above it. */
+const processOf = (reader, index, above) =>
+  reader.process(index) ||
+  (above?.weight === Weight.LOGGED && reader.patterns.header.test(reader.line(index)) ? above.process : "");
 
 /** An exception and the next record of its process, with the weights that they have together. */
 function related(reader, earlier, later, stream) {
