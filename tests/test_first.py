@@ -106,6 +106,12 @@ def test_what_a_logger_prints_below_its_prefix() -> None:
     assert (first_of(log).line, first_of(log).process) == (4, "rank1")
 
 
+def test_what_was_logged_before_is_no_echo() -> None:
+    """A line that was only logged above the first failure does not follow from it."""
+    first = first_of("10:00:00 ERROR no kernels\nValueError: one thing\n")
+    assert (first.line, first.echoes, first.confident) == (2, (), True)
+
+
 def test_ranks_that_fail_alike_are_echoes() -> None:
     """Of eight ranks with one message, the first is the failure, and the others are echoes."""
     log = "\n".join(f"[rank{n}]: RuntimeError: size 3 of rank {n}" for n in range(8))

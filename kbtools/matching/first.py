@@ -115,8 +115,12 @@ def _are_timed(records: Sequence[Record]) -> bool:
 
 
 def _is_echo(record: Record, first: Record, lines: LineReader) -> bool:
-    """Whether a record repeats the first failure, or follows from it."""
-    return record.weight > first.weight or _is_same(record, first, lines)
+    """Whether a record repeats the first failure, or follows from it.
+
+    What was only logged before it is neither: programs log much that they go on after.
+    """
+    is_before = record.weight is Weight.LOGGED and record.line < first.line
+    return (record.weight > first.weight and not is_before) or _is_same(record, first, lines)
 
 
 def _noticed(others: Sequence[Record], first: Record) -> Iterator[Record]:

@@ -74,7 +74,9 @@ const areTimed = (records) =>
   new Set(records.map(({ moment }) => moment.day > 0)).size === 1;
 
 /** Whether a record repeats the first failure, or follows from it. */
-const isEcho = (record, first, lines) => record.weight > first.weight || isSame(record, first, lines);
+const isEcho = (record, first, lines) =>
+  (record.weight > first.weight && !(record.weight === Weight.LOGGED && record.line < first.line)) ||
+  isSame(record, first, lines);
 
 /** The records that only noticed the first failure, if that was a failure of its own. */
 function* noticedOf(others, first) {
