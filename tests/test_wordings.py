@@ -164,6 +164,11 @@ def first(diagnosis: Diagnosis) -> str:
         ("    PyTorch 2.9.0+cu128 with CUDA 1208 (you have 2.10.0+cu128)", "KB0092"),
         ("RuntimeError: CuDNN error: CUDNN_STATUS_SUCCESS", "KB0093"),
         ("RuntimeError: CUDA SETUP: Setup Failed!", "KB0097"),
+        (
+            "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0\n"
+            "RuntimeError: CUDA error: device-side assert triggered",
+            "KB0128",
+        ),
     ],
 )
 def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
@@ -178,8 +183,6 @@ def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
         " errors might be asynchronously reported at some other API call",
         f"{ENGINE}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",
         f"{ENGINE}RuntimeError: CUDA error: operation not permitted when stream is capturing",
-        "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0\n"
-        "RuntimeError: CUDA error: device-side assert triggered",
         "x.so: undefined symbol: _Z10fwd_kernelRKN2at6TensorE",
         "W dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror:"
         " libcudart.so.11.0: cannot open shared object file: No such file or directory",
