@@ -265,6 +265,26 @@ def test_what_failed_first(reader: Reader) -> None:
     assert page.locator(".kb-none").count() == 1
 
 
+def test_the_text_of_what_failed_first(reader: Reader) -> None:
+    """A long message is read to its end on a phone, and colours are no part of what is shown."""
+    page = reader.open("paste/")
+    page.set_viewport_size({"width": 390, "height": 844})
+    message = f"ValueError: {'batch of the wrong size, ' * 8}41 tensors"
+    worker = "\x1b[36m(Worker pid=7)\x1b[0m"
+    page.fill("#kb-log", f"{worker} a\n{worker} {message}\nb")
+    page.click(".kb-go")
+    text = page.locator(".kb-first-text")
+    assert text.text_content() == message
+    box = text.bounding_box()
+    assert box["x"] + box["width"] <= 390
+    assert text.evaluate("element => element.scrollWidth <= element.clientWidth")
+    excerpt = page.locator(".kb-first pre").text_content()
+    assert "(Worker pid=7) a" in excerpt
+    assert f"(Worker pid=7) {message}" in excerpt
+    assert "\x1b" not in excerpt
+    assert "36m" not in excerpt
+
+
 def test_cells_lead_to_their_logs(reader: Reader) -> None:
     """Every cell of the strip and every mark of the table opens the log of its run."""
     page = reader.open("KB0002/")

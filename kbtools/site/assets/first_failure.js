@@ -1,4 +1,4 @@
-// What failed first, in the box for a traceback: its line, marked among its neighbours.
+// What failed first, in the box for a traceback: its text, and its line marked among its neighbours.
 
 import { FIRST, LANGUAGE, fill, make } from "./dom.js";
 
@@ -9,15 +9,16 @@ const MOST = 400;
 const ECHOES = 12;
 
 /**
- * The part of an answer that says what failed first. `text` is what was pasted, `words` are those of
- * the box, and `show`, if the field holds all of the text, is called with the places of the line.
+ * The part of an answer that says what failed first. `text` is what was pasted, `noise` are colours
+ * and the like in it, `words` are those of the box, and `show`, if the field holds all of the text, is
+ * called with the places of the line.
  */
-export function firstFailure(first, text, words, show) {
+export function firstFailure(first, text, { noise, words, show }) {
   const lines = text.split(/\r+\n?|\n/);
   const from = Math.max(first.line - 1 - AROUND, 0);
   const shown = lines.slice(from, first.line + AROUND).map((line, i) => {
     const isFirst = from + i === first.line - 1;
-    const content = `${String(from + i + 1).padStart(String(first.line + AROUND).length)}  ${line.slice(0, MOST)}`;
+    const content = `${String(from + i + 1).padStart(String(first.line + AROUND).length)}  ${line.replace(noise, "").slice(0, MOST)}`;
     return isFirst ? make("mark", {}, content, "\n") : `${content}\n`;
   });
   const number = make(show ? "button" : "span", { class: "kb-first-line", type: show ? "button" : null },
@@ -29,6 +30,7 @@ export function firstFailure(first, text, words, show) {
       make("span", { class: "kb-sure" }, first.confident ? words.sure : words.unsure), " ",
       `${words["failed-first"]}: ${words[`kind-${first.kind.replaceAll(" ", "-")}`]}, `, number,
       first.process ? ` (${first.process})` : ""),
+    make("p", { class: "kb-first-text" }, make("code", {}, first.text.slice(0, MOST))),
     make("pre", { tabindex: "0", "aria-label": words["failed-first"] }, make("code", {}, ...shown)),
     echoes ? make("p", { class: "kb-first-note" }, fill(words.echoes, { lines: echoes })) : null,
     first.why

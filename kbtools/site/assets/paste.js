@@ -36,10 +36,10 @@ export function mount(form) {
     if (!text.trim()) return;
     show("kb-dim", words.working);
     try {
-      const { count, diagnose } = await matcher();
+      const { count, diagnose, noise } = await matcher();
       const { first, matches, versions, findings, articles } = await diagnose(text);
       if (area.value !== value) return;
-      const failure = first && firstFailure(first, text, words, pasted ? null : showPlace);
+      const failure = first && firstFailure(first, text, { noise, words, show: pasted ? null : showPlace });
       const matched = new Set(matches.map(({ id }) => id));
       const others = found(findings.filter(({ article }) => !matched.has(article)), words);
       if (!matches.length) {

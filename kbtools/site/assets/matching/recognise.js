@@ -1,6 +1,7 @@
 // The matcher, loaded when it is needed, in a worker: a log that takes long stops nothing else.
 
 import { ROOT } from "../dom.js";
+import { expression } from "./pattern.js";
 import { indexOf } from "./shelves.js";
 
 /** Seconds that a text may take; then its worker is ended, and the next text gets a new worker. */
@@ -16,10 +17,11 @@ let worker = null;
 /** Why there is no answer: `TOO_LONG` stands for a text that took too long. */
 export const TOO_LONG = "TooLong";
 
-/** How many articles there are, and `diagnose`. */
+/** How many articles there are, `diagnose`, and what is removed from a log wherever it stands. */
 export async function matcher() {
   const head = await fetchOnce("paste/signatures/head.json");
-  return { count: head.count, diagnose: (text) => diagnose(head, text) };
+  const noise = expression(head.index.noise, { flags: "g" });
+  return { count: head.count, diagnose: (text) => diagnose(head, text), noise };
 }
 
 /** A file of the site, fetched once; if that failed, the next call tries it again. */
