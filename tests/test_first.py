@@ -175,6 +175,19 @@ def test_a_timeout_that_may_follow_from_a_failure(before: str, after: str, hint:
     assert hint in "".join(best.hints)
 
 
+def test_a_wrapper_names_the_line_that_failed_first() -> None:
+    """Where the failure stands below what reports it, "look above" would send a reader nowhere."""
+    log = "EngineCore failed to start.\nValueError: Free memory on device is too little\n"
+    [hint, *_] = MATCHER.diagnose(log).matches[0].hints
+    assert hint == "other failures print this text, too: line 2 failed first"
+
+
+def test_a_server_that_gives_up_reports_a_failure() -> None:
+    """The last words of uvicorn are not what failed first."""
+    refused = "psycopg.OperationalError: connection to server failed: Connection refused"
+    assert first_of(f"{refused}\nERROR:    Application startup failed. Exiting.\n").line == 1
+
+
 def test_a_timeout_is_no_lost_connection() -> None:
     """A line that a clock wrote is one of a watchdog, though `kbtools.toml` names its text."""
     assert first_of(TIMEOUT).kind == "watchdog"

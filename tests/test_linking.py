@@ -135,6 +135,14 @@ def test_what_new_prints_is_enough_for_check(base: Base) -> None:
     assert base.kbtools("check").code == 0
 
 
+def test_the_thread_of_a_skeleton_is_not_published(base: Base) -> None:
+    """A published address stays for ever; the skeleton's thread is a stand-in."""
+    base.kbtools("new", "--notice", "thing 9.9: something is slow")
+    published = base.kbtools("link", "--publish").out
+    assert "0001/" in published
+    assert "issues/owner/repo/123" not in published
+
+
 def test_the_command(base: Base) -> None:
     """`link` answers with 0, with 3 for a thread that no article names, with 2 for neither."""
     thread = "upstream:\n  - {report: example/thing#7}"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from kbtools.articles.model import FrontMatter
+from kbtools.articles.placeholders import RECEIPT
 from kbtools.config import Config, KbtoolsError
 from kbtools.files import write_whole
 
@@ -147,12 +148,14 @@ def permanent_addresses(
 ) -> Iterator[str]:
     """Every address below the site's root that stays for ever, for these articles.
 
-    `translated` holds `(id, language)` of each translation.
+    `translated` holds `(id, language)` of each translation. The thread that a skeleton brings is
+    none: a published address could not be taken back.
     """
     for matter in matters:
         yield path(matter.id)
         for thread in matter.upstream:
-            yield thread_path(thread.reference)
+            if thread.reference != RECEIPT:
+                yield thread_path(thread.reference)
     for article, language in translated:
         yield path(article, language)
 

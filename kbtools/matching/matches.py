@@ -191,7 +191,9 @@ def _doubts(
         yield f"a tie with {' and '.join(tied)}: nothing in this text decides which is right"
     if hit.is_cut:
         yield "the line is cut: show all of it"
-    if hit.signature.wraps:
+    if hit.signature.wraps and first is not None and first.line != log.line_number(hit.offset):
+        yield f"other failures print this text, too: line {first.line} failed first"
+    elif hit.signature.wraps:
         yield "other failures print this text, too: look for the first error above it"
     elif hit.signature.shared and hit.near is NearText.NOT_REQUIRED:
         yield "other failures print this text, too: compare the log with the article's Symptom"

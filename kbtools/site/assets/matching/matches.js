@@ -107,7 +107,9 @@ function* doubtsOf(hit, claims, log, ranked, tied, first) {
   if (tied.length)
     yield `a tie with ${tied.join(" and ")}: nothing in this text decides which is right`;
   if (hit.isCut) yield "the line is cut: show all of it";
-  if (hit.signature.wraps)
+  if (hit.signature.wraps && first && first.line !== log.lineNumber(hit.offset))
+    yield `other failures print this text, too: line ${first.line} failed first`;
+  else if (hit.signature.wraps)
     yield "other failures print this text, too: look for the first error above it";
   else if (hit.signature.shared && hit.near === NearText.NOT_REQUIRED)
     yield "other failures print this text, too: compare the log with the article's Symptom";
