@@ -18,7 +18,7 @@ FIRST = {
     "error: conflicting declaration ‘float tmp_acc0_arr [2]’": "KB0004",
     "Expect the tensor to be 16 bytes aligned. Fail due to storage_offset=1 itemsize=4": "KB0005",
     "s2": "KB0001",
-    "sm_90a": "KB0024",
+    "wgmma": "KB0024",
     "wy_fast": "KB0106",
     'identifier "entry" is undefined': "KB0003",
     "声明冲突": "KB0004",
@@ -83,8 +83,9 @@ def test_search_by_keyboard(reader: Reader) -> None:
     page.keyboard.press("Escape")
     assert not page.locator("dialog").is_visible()
     page.keyboard.press("/")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/KB0106/")
+    page.wait_for_selector("dialog[open] .kb-results li a")
+    page.press("dialog input", "Enter")
+    page.wait_for_url("**/KB0106/", wait_until="commit")
 
 
 def test_filters(reader: Reader) -> None:
