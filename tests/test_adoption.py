@@ -175,6 +175,25 @@ def test_the_lines_of_a_long_log(
     assert [match.line for match in answer.matches] == [at]
 
 
+@pytest.mark.parametrize("middle", [0, 5000], ids=["in full", "without its middle"])
+def test_a_progress_bar_ends_no_line_of_the_file(
+    middle: int, base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A carriage return alone does not count: the number is the one that `grep -n` prints."""
+    monkeypatch.setattr(log_ends, "ENDS", 16_384)
+    base.article(literal="OSError: the failure")
+    bar = "\r".join(f"loading {share} %" for share in range(100)) + "\n"
+    log = bar + "all is well\n" * middle + bar + "OSError: the failure\nthe end\n"
+    ends = log_ends.read_ends(io.BytesIO(log.encode()))
+    assert bool(ends.left_out) is bool(middle)
+    knowledge = matching.of_base(config.find(base.root))
+    answer = log_ends.in_whole_log(matching.Matcher(knowledge).diagnose(ends.text), ends)
+    number = log[: log.index("OSError")].count("\n") + 1
+    assert [match.line for match in answer.matches] == [number]
+    assert answer.first is not None and answer.first.line == number
+    assert answer.lines == log.count("\n")
+
+
 def run(base: Base, *command: str) -> subprocess.CompletedProcess[str]:
     """Runs a program by `kbtools run` in the folder of a base."""
     words = [*KBTOOLS, "run", "--", *command]

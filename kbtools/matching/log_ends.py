@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from typing import BinaryIO
 
 import msgspec
@@ -12,8 +14,9 @@ from kbtools.matching.matcher import Diagnosis
 
 ENDS = 8 * 1024 * 1024
 """Bytes that are read of the beginning and of the end of a log: more than the matcher uses."""
-LINE_END = re.compile(rb"\r+\n?|\n")
-"""What ends a line for the matcher, too (`matching.cleaning`)."""
+LINE_END = re.compile(r"\r+\n?|\n")
+"""What ends a line for the matcher (`matching.cleaning`): a progress bar ends each of its states
+with a carriage return."""
 
 LINE_NUMBER = re.compile(r"(?<=\bline )\d+")
 """The number of a line, in a sentence of the answer."""
@@ -24,30 +27,41 @@ class LogEnds(msgspec.Struct, frozen=True):
 
     text: str
     head_lines: int
-    """Lines that end in the part before the middle."""
+    """Lines that end in the part before the middle, as the matcher counts them."""
     left_out: int
     """Lines that end in the middle, which is not part of the text."""
+    returns: list[int]
+    """Lines of `text`, as the matcher counts them, that a carriage return alone ends: no line of the
+    file ends there. Empty for a text without a line feed."""
+
+    def line_in_file(self, line: int) -> int:
+        """The number that `grep -n` and an editor give a line of the matcher's."""
+        left_out = self.left_out if line > self.head_lines else 0
+        return line - bisect_left(self.returns, line) + left_out
 
 
 def read_ends(stream: BinaryIO) -> LogEnds:
     """Reads a log to its end, and keeps no more than both its ends in memory."""
     head = stream.read(ENDS)
-    tail, last, total = b"", head[-1:], _line_ends(head)
+    tail = b""
+    middle = Counter[bytes]()
     while chunk := stream.read(ENDS):
-        total += _line_ends(chunk, last)
-        tail, last = (tail + chunk)[-ENDS:], chunk[-1:]
-    content = head + tail
-    left_out = total - _line_ends(content) if len(tail) == ENDS else 0
-    return LogEnds(content.decode("utf-8", "replace"), _line_ends(head), left_out)
+        tail += chunk
+        _count(middle, tail[:-ENDS])
+        tail = tail[-ENDS:]
+    text = (head + tail).decode("utf-8", "replace")
+    end = "\n" if "\n" in text else "\r"
+    by = _line_ends(text)
+    returns = [line for line, at_end in enumerate(by, 1) if end not in at_end]
+    head_lines = len(_line_ends(text[: len(head.decode("utf-8", "replace"))]))
+    return LogEnds(text, head_lines, middle[end.encode()], returns)
 
 
 def in_whole_log(answer: Diagnosis, ends: LogEnds) -> Diagnosis:
-    """The diagnosis of a log's ends, with the numbers that the lines have in the whole log."""
-    if not ends.left_out:
+    """The diagnosis of a log's ends, with the numbers that the lines have in the file."""
+    if not ends.left_out and not ends.returns:
         return answer
-
-    def in_log(line: int) -> int:
-        return line + ends.left_out if line > ends.head_lines else line
+    in_log = ends.line_in_file
 
     def renumbered(text: str) -> str:
         return LINE_NUMBER.sub(lambda number: str(in_log(int(number[0]))), text)
@@ -62,13 +76,13 @@ def in_whole_log(answer: Diagnosis, ends: LogEnds) -> Diagnosis:
         why=renumbered(answer.first.why),
         echoes=tuple(map(in_log, answer.first.echoes)),
     )
-    lines = answer.lines + ends.left_out
-    return replace(answer, first=first, matches=matches, lines=lines)
+    return replace(answer, first=first, matches=matches, lines=in_log(answer.lines))
 
 
-def _line_ends(text: bytes, before: bytes = b"") -> int:
-    """How many lines end in a part of a log; `before` is the byte in front of it."""
-    if before != b"\r" and b"\r" not in text:
-        return text.count(b"\n")
-    is_continued = before == b"\r" and text[:1] in (b"\r", b"\n")  # of one end of line
-    return sum(1 for _ in LINE_END.finditer(text)) - is_continued
+def _line_ends(text: str) -> list[str]:
+    """What ends each line of a text, as the matcher reads it."""
+    return LINE_END.findall(text)
+
+
+def _count(total: Counter[bytes], text: bytes) -> None:
+    total.update({end: text.count(end) for end in (b"\n", b"\r")})
