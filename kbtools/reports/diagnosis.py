@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 """Characters of a log's line that are printed."""
+FIRST_WIDTH = 480
+"""Characters of the first failure that are printed: four lines of a terminal."""
 NEAR_THE_END = 12
 """Lines below the first failure with which it can still be seen on a terminal."""
 ECHOES = 8
@@ -53,7 +55,7 @@ def diagnosis(answer: Diagnosis, top: int, addresses: dict[str, str]) -> str:
 def _first(first: FirstFailure) -> Iterator[str]:
     process = f", {first.process}" if first.process else ""
     yield f"{style('failed first', bold=True)}  line {first.line}{process} ({first.kind})"
-    yield f"  {_cut(first.text)}"
+    yield f"  {_cut(first.text, FIRST_WIDTH)}"
     if first.echoes:
         lines = ", ".join(map(str, first.echoes[:ECHOES]))
         rest = len(first.echoes) - ECHOES
@@ -113,8 +115,8 @@ def brief_first(answer: Diagnosis, text: str) -> str:
     return f"kbtools: failed first: line {first.line}{process}{doubt}: {_cut(first.text)}"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDTH else f"{text[:WIDTH]}…"
+def _cut(text: str, width: int = WIDTH) -> str:
+    return text if len(text) <= width else f"{text[:width]}…"
 
 
 def score(name: str, result: Score) -> str:
