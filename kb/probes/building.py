@@ -16,6 +16,8 @@ from kbtools.doctor.ranges import release, within
 
 BUILD = ("building an extension", "构建扩展")
 TRITON = ("Triton, torch.compile", "Triton、torch.compile")
+COMPILE_LATE = ("deepspeed", "flashinfer-python")
+"""Packages that start ninja when a kernel is first used."""
 
 
 def toolkit(machine: Machine) -> str:
@@ -296,6 +298,32 @@ def no_cxx(machine: Machine) -> Iterator[Finding]:
             ("no g++", "没有 g++"),
             "g++",
             "apt-get install -y g++",
+        )
+
+
+@probe(
+    "no-ninja",
+    "KB0180",
+    "A package that compiles at its first use needs ninja, and PATH has none.",
+    "有的包在首次使用时才编译，需要 ninja，而 PATH 里没有。",
+    level=RISK,
+    when=(
+        "the first use of DeepSpeed's or FlashInfer's kernels",
+        "首次使用 DeepSpeed 或 FlashInfer 的 kernel",
+    ),
+)
+def no_ninja(machine: Machine) -> Iterator[Finding]:
+    """The package `ninja` alone does not help: its program must be found (KB0180)."""
+    if any(map(machine.distribution, COMPILE_LATE)) and not machine.which("ninja"):
+        folder = posixpath.dirname(machine.interpreter.executable)
+        installed = machine.version("ninja")
+        yield Finding(
+            "PATH=" + machine.environment.get("PATH", ""),
+            f"ninja {installed}" if installed else ("no ninja", "没有 ninja"),
+            posixpath.join(folder, "ninja"),
+            f'export PATH="{folder}:$PATH"'
+            if installed
+            else f"{machine.interpreter.executable} -m pip install ninja",
         )
 
 

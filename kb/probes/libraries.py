@@ -14,6 +14,7 @@ from kbtools.doctor.probe import Finding, probe
 from kbtools.doctor.ranges import release, within
 
 UNSET = "unset LD_LIBRARY_PATH"
+NCCL = "nvidia-nccl"
 DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")
 """Libraries of the driver: a machine without a GPU has none."""
 
@@ -223,8 +224,14 @@ def nvjitlink_older(machine: Machine) -> Iterator[Finding]:
 )
 def cudnn_older(machine: Machine) -> Iterator[Finding]:
     """A newer one of the same major version is what people install on purpose."""
+    names = ("nvidia-cudnn-cu12", "nvidia-cudnn-cu13", "nvidia-cudnn-cu11")
+    yield from older_than_demanded(machine, names)
+
+
+def older_than_demanded(machine: Machine, names: Tuple[str, ...]) -> Iterator[Finding]:
+    """Packages that PyTorch pins, and that are older than the pin."""
     distribution = machine.distribution("torch")
-    for name in ("nvidia-cudnn-cu12", "nvidia-cudnn-cu13", "nvidia-cudnn-cu11"):
+    for name in names:
         wanted, installed = requirement(distribution, name), machine.version(name)
         is_pinned = wanted and installed and wanted.startswith("==")
         if is_pinned and release(installed) < release(wanted[2:]):
@@ -240,31 +247,62 @@ def cudnn_older(machine: Machine) -> Iterator[Finding]:
     "两个包带来了同名文件：一个 CUDA 版本的库占了另一个的位置。",
 )
 def two_owners(machine: Machine) -> Iterator[Finding]:
-    """As `nvidia-cudnn-cu12` and `nvidia-cudnn-cu13`, whose folder is one.
+    """As `nvidia-cudnn-cu12` and `-cu13`, whose folder is one; NCCL has a probe of its own."""
+    for stem, names in families(machine).items():
+        if stem != NCCL:
+            yield from shared_files(machine, names)
 
-    Removing one of them removes the files of both.
-    """
+
+@probe(
+    "nccl-of-two-cudas",
+    "KB0129",
+    "Two packages brought libnccl.so.2, and the one that was installed last is there.",
+    "两个包都带来了 libnccl.so.2，留下的是最后安装的那个。",
+)
+def two_nccls(machine: Machine) -> Iterator[Finding]:
+    """An older NCCL lacks functions that PyTorch needs at its import (KB0129)."""
+    yield from shared_files(machine, families(machine).get(NCCL, []))
+
+
+@probe(
+    "nccl-older-than-demanded",
+    "KB0129",
+    "NCCL is older than the one that PyTorch was built with.",
+    "NCCL 比构建 PyTorch 时所用的旧。",
+)
+def nccl_older(machine: Machine) -> Iterator[Finding]:
+    """A newer one is what people install on purpose; an older one may lack a function (KB0129)."""
+    yield from older_than_demanded(machine, ("nvidia-nccl-cu12", "nvidia-nccl-cu13"))
+
+
+def families(machine: Machine) -> Dict[str, List[str]]:
+    """Name of a library's packages without their CUDA, as in `nvidia-nccl` → those installed."""
     families: Dict[str, List[str]] = {}
     for name in machine.distributions:
         stem, _, cuda = name.rpartition("-cu")
         if name.startswith("nvidia-") and stem and cuda.isdigit():
             families.setdefault(stem, []).append(name)
-    for names in families.values():
-        owners: Dict[str, List[str]] = {}
-        for name in sorted(names) if len(names) > 1 else ():
-            for path, _ in files_of(machine, machine.distributions[name][0]):
-                if ".so" in posixpath.basename(path):
-                    owners.setdefault(path, []).append(name)
-        shared = [(path, both) for path, both in owners.items() if len(both) > 1]
-        for path, both in shared[:1]:
-            demanded = [
-                n for n in both if requirement(machine.distribution("torch"), n) is not None
-            ]
-            keep = (demanded or both)[0]
-            gone = " ".join(name for name in both if name != keep)
-            yield Finding(
-                path,
-                " + ".join(both),
-                keep,
-                f"pip uninstall -y {gone}\npip install --force-reinstall --no-deps {keep}",
-            )
+    return families
+
+
+def shared_files(machine: Machine, names: List[str]) -> Iterator[Finding]:
+    """The first library that several packages brought.
+
+    Removing one of them removes the files of both.
+    """
+    owners: Dict[str, List[str]] = {}
+    for name in sorted(names) if len(names) > 1 else ():
+        for path, _ in files_of(machine, machine.distributions[name][0]):
+            if ".so" in posixpath.basename(path):
+                owners.setdefault(path, []).append(name)
+    shared = [(path, both) for path, both in owners.items() if len(both) > 1]
+    for path, both in shared[:1]:
+        demanded = [n for n in both if requirement(machine.distribution("torch"), n) is not None]
+        keep = (demanded or both)[0]
+        gone = " ".join(name for name in both if name != keep)
+        yield Finding(
+            path,
+            " + ".join(both),
+            keep,
+            f"pip uninstall -y {gone}\npip install --force-reinstall --no-deps {keep}",
+        )
