@@ -31,8 +31,8 @@ class LogEnds(msgspec.Struct, frozen=True):
     left_out: int
     """Lines that end in the middle, which is not part of the text."""
     returns: list[int]
-    """Lines of `text`, as the matcher counts them, that a carriage return alone ends: no line of the
-    file ends there. Empty for a text without a line feed."""
+    """Lines of `text`, as the matcher counts them, that a carriage return alone ends: no line of
+    the file ends there. Empty for a text without a line feed."""
 
     def line_in_file(self, line: int) -> int:
         """The number that `grep -n` and an editor give a line of the matcher's."""
