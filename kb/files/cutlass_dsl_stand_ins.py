@@ -1,4 +1,4 @@
-"""Write wheels laid out as those of nvidia-cutlass-dsl 4.3.5 and 4.4.2: the folder and the .pth file changed owner."""
+"""Write wheels laid out as those of nvidia-cutlass-dsl 4.3.5 and 4.4.2."""
 
 import zipfile
 
@@ -9,6 +9,7 @@ PAYLOAD = {
 
 
 def wheel(name, version, files, more=""):
+    """Write one wheel."""
     info = f"{name}-{version}.dist-info"
     files = {
         **files,
