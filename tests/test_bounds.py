@@ -222,10 +222,10 @@ def test_what_a_reader_is_told(base: Base) -> None:
     assert answers == {
         "2.4.0": (
             "unknown",
-            "widget <2.6 is; widget 2.4.0 is outside of what was tried, >=2.5.1",
+            "widget <2.6 is affected; widget 2.4.0 is outside of what was tried, >=2.5.1",
         ),
-        "2.5.1": ("affected", "widget <2.6 is; the log shows widget 2.5.1"),
-        "2.9.0": ("not affected", "widget <2.6 is; the log shows widget 2.9.0"),
+        "2.5.1": ("affected", "widget <2.6 is affected; the log shows widget 2.5.1"),
+        "2.9.0": ("not affected", "widget <2.6 is affected; the log shows widget 2.9.0"),
     }
 
 

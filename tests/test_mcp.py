@@ -122,6 +122,14 @@ def test_an_unknown_article(two_articles: Base) -> None:
     assert json.loads(text(right))[0]["id"] == "KB0001"
 
 
+@pytest.mark.parametrize("name", ["KB0001", "kb1", "1"])
+def test_an_id_may_be_short(name: str, two_articles: Base) -> None:
+    """As on the command line, zeros and the prefix of articles may be left out."""
+    _, article = call_tools(two_articles, ("explain", {"id": name}))
+    assert not article.is_error
+    assert "KB0001" in text(article)
+
+
 def test_without_the_extra(two_articles: Base) -> None:
     """Where the SDK is not installed, one line says how to get it, and the exit code is 2."""
     code = "import sys; sys.modules['mcp'] = None\nfrom kbtools.cli import main; main(['mcp'])"

@@ -154,6 +154,7 @@ def test_known(config: Config) -> None:
     )
     assert not known_failures(index, {"triton": "3.6.0"}).failures
     assert known_failures(index, {"triton": "3.6.0", "other": "1"}).not_mentioned == ("other",)
+    assert known_failures(index, {"pytriton": "3.6.0"}).meant == {"pytriton": "triton"}
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,8 @@ def diagnose(
     knowledge = matching.load(Path(ctx.obj), index)
     doctor = _report_in(doctor_file)
     ends = log_ends.read_ends(file)
+    if not ends.text.strip():
+        click.echo("the log is empty: give a file, or paste text", err=True)
     of_ends = matching.Matcher(knowledge).diagnose(ends.text, doctor=doctor)
     answer = log_ends.in_whole_log(of_ends, ends)
     if as_json:

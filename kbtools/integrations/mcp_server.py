@@ -156,10 +156,22 @@ def _documents(index: Index, source: Path | str | None, start: Path) -> tuple[Do
 
 def _entry(identifier: str, index: Index) -> IndexEntry:
     entries = (*index.articles, *(notice.entry for notice in index.notices))
-    entry = next((entry for entry in entries if entry.id == identifier), None)
+    prefix = _letters(entries[0].id) if entries and identifier.isdigit() else ""
+    wanted = _unpadded(prefix + identifier)  # KB7, KB0007 or 7
+    entry = next((entry for entry in entries if _unpadded(entry.id) == wanted), None)
     if entry is None:
         raise ToolError(f"no article `{identifier}`; `search` and `diagnose` give ids")
     return entry
+
+
+def _letters(identifier: str) -> str:
+    """What stands before the number of an id: `KB` of `KB0007`."""
+    return identifier.rstrip("0123456789")
+
+
+def _unpadded(identifier: str) -> str:
+    """An id without the zeros before its number: `KB7` of `KB0007`."""
+    return _letters(identifier) + identifier[len(_letters(identifier)) :].lstrip("0")
 
 
 def _summary(entry: IndexEntry, index: Index) -> str:

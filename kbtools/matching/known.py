@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Literal
 
 import msgspec
@@ -63,6 +64,8 @@ class Known(msgspec.Struct, frozen=True):
     failures: tuple[KnownFailure, ...]
     not_mentioned: tuple[str, ...]
     """Packages of the question that no window names: of these nothing is known here."""
+    meant: dict[str, str] = {}
+    """Name of such a package → the name in a window that is nearest to it, if one is near."""
 
 
 def sm_of(gpu: str, index: Index) -> str:
@@ -114,9 +117,10 @@ def known_failures(index: Index, packages: Mapping[str, str], gpu: str = "") -> 
     failures.sort(key=lambda f: (f.answer, f.id not in silent, order[f.standing], f.id))
     families = {member: name for name, members in index.families.items() for member in members}
     mentioned_names = mentioned | {families[name] for name in mentioned if name in families}
-    return Known(
-        question, sm, tuple(failures), tuple(n for n in question if n not in mentioned_names)
-    )
+    not_mentioned = tuple(name for name in question if name not in mentioned_names)
+    near = {name: get_close_matches(name, sorted(mentioned_names), n=1) for name in not_mentioned}
+    meant = {name: best for name, names in near.items() for best in names}
+    return Known(question, sm, tuple(failures), not_mentioned, meant)
 
 
 def _failure(

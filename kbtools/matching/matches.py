@@ -66,10 +66,10 @@ def claim_of(entry: IndexEntry, toolchain: Toolchain) -> Claim:
     if not entry.affected:
         return Claim("affected", "it fails on every version")
     conditions = " or ".join(
-        " and ".join(f"{name} {span}" for name, span in condition.items())
+        " and ".join(f"any {n}" if span == "*" else f"{n} {span}" for n, span in condition.items())
         for condition in entry.affected
     )
-    conditions += " is reported" if entry.standing == "reported" else " is"
+    conditions += " is reported" if entry.standing == "reported" else " is affected"
     if entry.sm:
         conditions += f", on sm {entry.sm}"
         if is_affected(({"sm": entry.sm},), toolchain) is False:

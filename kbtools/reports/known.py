@@ -29,6 +29,8 @@ def known(answer: Known, top: int, addresses: dict[str, str]) -> str:
         blocks.append(f"none: no failure is known here for {question}; that is no proof of health")
     if answer.not_mentioned:
         blocks.append(f"nothing here is about: {', '.join(answer.not_mentioned)}")
+    if answer.meant:
+        blocks.append(f"did you mean: {', '.join(answer.meant.values())}")
     return "\n\n".join(blocks)
 
 

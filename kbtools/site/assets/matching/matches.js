@@ -14,9 +14,10 @@ export function claimOf(entry, toolchain) {
   if (!alternatives.length) return { affected: "affected", reason: "it fails on every version" };
   const conditions = alternatives
     .map((condition) =>
-      Object.entries(condition).map(([name, span]) => `${name} ${span}`).join(" and "))
+      Object.entries(condition)
+        .map(([name, span]) => (span === "*" ? `any ${name}` : `${name} ${span}`)).join(" and "))
     .join(" or ");
-  const where = (entry.standing === "reported" ? " is reported" : " is") + (entry.sm ? `, on sm ${entry.sm}` : "");
+  const where = (entry.standing === "reported" ? " is reported" : " is affected") + (entry.sm ? `, on sm ${entry.sm}` : "");
   const claim = (affected, reason, known = false) =>
     ({ affected, reason: `${conditions}${where}; ${reason}`, known });
   if (entry.sm && isAffected([{ sm: entry.sm }], toolchain).answer === false)
