@@ -288,6 +288,30 @@ def launches_are_blocking(machine: Machine) -> Iterator[Finding]:
         yield Finding("CUDA_LAUNCH_BLOCKING=1", "1", "0", "unset CUDA_LAUNCH_BLOCKING")
 
 
+@probe(
+    "proxy-for-this-machine",
+    "KB0182",
+    "Requests to this machine's own servers go to the proxy.",
+    "发给本机服务器的请求会走代理。",
+    level=RISK,
+    when=("a server of models on this machine", "在本机上运行模型服务器"),
+)
+def proxy_for_this_machine(machine: Machine) -> Iterator[Finding]:
+    """The proxy's address is not shown: it may hold a password."""
+    variables = {name.lower(): value for name, value in machine.environment.items() if value}
+    proxies = [name for name in ("http_proxy", "all_proxy") if name in variables]
+    named = [name.strip().lower() for name in variables.get("no_proxy", "").split(",")]
+    missing = [host for host in ("localhost", "127.0.0.1") if host not in named]
+    serves = any(machine.distribution(name) for name in ("sglang", "vllm", "fastapi", "openai"))
+    if serves and proxies and missing and "*" not in named:
+        yield Finding(
+            "no_proxy",
+            f"{proxies[0]} without no_proxy={','.join(missing)}",
+            "no_proxy=localhost,127.0.0.1",
+            "export no_proxy=localhost,127.0.0.1,0.0.0.0,$no_proxy\nexport NO_PROXY=$no_proxy",
+        )
+
+
 COPY = """
 import torch
 count = torch.cuda.device_count()
