@@ -63,6 +63,30 @@ def test_a_program_that_goes_on_has_none() -> None:
 @pytest.mark.parametrize(
     ("log", "line"),
     [
+        # TensorRT-LLM has its own form for an error of CUDA; Open MPI reports the end
+        (
+            "[TensorRT-LLM][INFO] Engine version 0.18.0 found\n"
+            "[TensorRT-LLM][ERROR] Encountered an error when fetching new request: "
+            "[TensorRT-LLM][ERROR] CUDA runtime error in cudaMalloc(&p): out of memory (a.h:134)\n"
+            "mpirun noticed that rank 0 with PID 12 on node n exited on signal 6 (Aborted).\n",
+            2,
+        ),
+        # srun --label and kubectl --prefix put the rank or the pod in front of every line
+        (
+            "0: step 10\n3: Traceback (most recent call last):\n1: step 10\n"
+            '3:   File "train.py", line 41, in <module>\n3: ValueError: no data\n'
+            "srun: error: gpu187: task 3: Exited with exit code 1\n"
+            "slurmstepd: error: *** STEP 30.0 ON gpu187 CANCELLED AT 2025-07-01T10:00:00 ***\n",
+            5,
+        ),
+        (
+            "[pod/trainer-0/main] 2025-07-01T10:00:00.12Z step 10\n"
+            "[pod/trainer-3/main] 2025-07-01T10:00:03.12Z Traceback (most recent call last):\n"
+            '[pod/trainer-3/main] 2025-07-01T10:00:03.12Z   File "train.py", line 41, in <module>\n'
+            "[pod/trainer-3/main] 2025-07-01T10:00:03.12Z ValueError: no data\n"
+            "[pod/trainer-0/main] 2025-07-01T10:00:09Z RuntimeError: Connection closed by peer\n",
+            4,
+        ),
         # what ptxas says is the cause of Triton's exception, and the end of its work is not
         (
             "PTXASError: PTXAS error: no cubin\n`ptxas` stderr:\n"

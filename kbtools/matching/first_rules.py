@@ -201,7 +201,11 @@ FORMS = (
         ),
     ),
     Form(Weight.CAUSE, "exception", (EXCEPTION, r"^what\(\): ")),
-    Form(Weight.CAUSE, "error", (r"^[A-Z]{2,12} error: ",)),
+    Form(
+        Weight.CAUSE,
+        "error",
+        (r"^[A-Z]{2,12} error: ", r"(?:^|\] )CUDA (?:runtime|driver) error in .{1,300}: \w"),
+    ),
     Form(
         Weight.CAUSE,
         "refusal",
