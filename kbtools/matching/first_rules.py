@@ -204,7 +204,7 @@ FORMS = (
     Form(
         Weight.CAUSE,
         "error",
-        (r"^[A-Z]{2,12} error: ", r"(?:^|\] )CUDA (?:runtime|driver) error in .{1,300}: \w"),
+        (r"^[A-Z]{2,12} error: ", r"(?:^|\] )[A-Z]{2,12} (?:runtime|driver) error in .{1,300}: \w"),
     ),
     Form(
         Weight.CAUSE,
