@@ -72,6 +72,8 @@ class Browser:
                 return str(answer.read().decode())
         except urllib.error.HTTPError as error:
             return f"{error.code} {error.read().decode()}"
+        except ConnectionError:  # closed by the server that another one replaces
+            return ""
 
     def listen(self, path: str) -> queue.Queue[News]:
         """What an open page gets, from the next version on."""
