@@ -119,6 +119,7 @@ function open(event) {
     input.addEventListener("keydown", (key) => { // otherwise the first Escape only empties the field
       if (key.key !== "Escape") return;
       key.preventDefault();
+      input.blur(); // a hidden field keeps the focus until the next frame, and would take the next "/"
       dialog.close();
     });
     dialog.addEventListener("click", (click) => { if (click.target === dialog) dialog.close(); });
