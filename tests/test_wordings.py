@@ -169,6 +169,9 @@ def first(diagnosis: Diagnosis) -> str:
             "RuntimeError: CUDA error: device-side assert triggered",
             "KB0128",
         ),
+        ("steps:   1%| | 7/900 [00:36<1:17:03,  5.18s/it, avr_loss=nan]", "KB0141"),
+        ("{'loss': nan, 'learning_rate': 1e-05, 'epoch': 0.1}", "KB0141"),
+        ("Loss is nan, stopping training", "KB0141"),
     ],
 )
 def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
