@@ -83,6 +83,7 @@ LOGS: dict[str, Callable[[int], str]] = {
     "lines that are cut": repeated(f"FAILED {'x.py' * 200} - {'a' * 900}...\n"),
     "line ends in strings": repeated("a\\n"),
     "entities": repeated("&amp;quot;"),
+    "blanks of an address": repeated("%20%22"),
     "cells of a notebook": after('"output_type":\n', '"x\\n",\n'),
     "one endless cell": after('"output_type":\n"', "x"),
     "literals behind calm levels": literals("\n", "INFO E  Error: \n" * 3 + "INFO probe "),

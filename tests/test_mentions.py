@@ -154,6 +154,20 @@ def test_a_title_is_no_comment() -> None:
     assert ids(f"x = 1\n# RuntimeError: {TEXT}\n") == []
 
 
+def test_a_heading_is_no_comment() -> None:
+    """An exception in a heading of Markdown is pasted; a heading of other words may speak of it."""
+    assert ids(f"It fails.\n\n## RuntimeError: {TEXT}\n\nWhat can I do?\n") == ["KB0001"]
+    assert ids(f"It fails.\n### `RuntimeError: {TEXT}`\nWhat can I do?\n") == ["KB0001"]
+    assert ids(f"It works.\n\n## What {TEXT} means\n\nNothing.\n") == []
+
+
+def test_blanks_of_an_address() -> None:
+    """A failure is read where an address has it, unless that is the address of a search."""
+    text = f"RuntimeError: {TEXT}".replace(" ", "%20").replace("'", "%27")
+    assert ids(f"It fails:\n{text}\n") == ["KB0001"]
+    assert ids(f"It fails:\nhttps://example.org/issues?q={text}\n") == []
+
+
 def test_a_line_that_is_a_quoted_exception() -> None:
     """An exception that fills a line between quotation marks is pasted, unlike one in a list."""
     assert ids(f'during training:\n"RuntimeError: {TEXT}. Good luck!"\nAny idea?\n') == ["KB0001"]

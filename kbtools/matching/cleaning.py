@@ -72,6 +72,8 @@ PREFIXES = (
     r"\"(?:log|msg|message|text|line)\": ?\"",
     r"[|│┃>](?= |$)",  # exception groups, rich's boxes, quoted replies
     r"-(?= |$)",
+    # a heading of Markdown that is an exception, as in `## RuntimeError: text`
+    r"#{2,6} {1,4}(?=[*_`\"]{0,3}[\w.]{0,80}(?:Error|Exception): )",
     r"E {2,}(?=\S)",  # pytest
 )
 """Prefixes of a program's own line: removed repeatedly, in any order."""
@@ -87,6 +89,9 @@ ENTITIES = {
     "&amp;": "&",
 }
 """Entities of text that was copied out of the source of a web page; replaced in this order."""
+PERCENT = {"%20": " ", "%22": '"', "%27": "'", "%3A": ":", "%2C": ",", "%28": "(", "%29": ")"}
+"""Characters as an address has them. A line that holds two blanks of these is read as text."""
+BLANK = "%20"
 TITLE = r"^[\s\ufeff]{0,80}#(?= [^\n]{1,300}\n[ \t\r]{0,80}\n)"
 """What makes the first line of a text a title, in Markdown, if a blank line follows: it is no
 comment there."""
@@ -260,11 +265,19 @@ def _split(text: str) -> tuple[list[str], list[int]]:
     if NOTEBOOK in text:
         text = _cell.sub(r"\1", text)
     lines = text.replace('\\"', '"').replace("\\'", "'").split("\n")
+    if BLANK in text:
+        lines = [_without_percent(line) if line.count(BLANK) > 1 else line for line in lines]
     if "\\n" not in text:
         return lines, []
     split = [_escaped.split(line) if line.count("\\n") > 1 else [line] for line in lines]
     sources = [index for index, pieces in enumerate(split) for _ in pieces]
     return [piece for pieces in split for piece in pieces], sources
+
+
+def _without_percent(line: str) -> str:
+    for written, sign in PERCENT.items():
+        line = line.replace(written, sign)
+    return line
 
 
 def _both_ends(text: str) -> tuple[str, int, int]:

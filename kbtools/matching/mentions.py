@@ -106,6 +106,8 @@ MENTIONS = (
     # a change log
     rf"^{_subject}{_changed}(?: |: ).{{0,300}}\0",
     r"\0.{0,300}\((?:[\w.-]{1,40}/[\w.-]{1,60})?(?:#|gh-)\d{1,7}\)\s*$",
+    # the address of a search, or of a form that is filled in
+    r"https?://[^\s?]{1,300}\?[^\0=]{1,60}=[^\0]{0,300}\0",
     # prose, and a filter of warnings
     r"^(?:[Ss]ee|cf\.) .{0,300}\0|\bignore:[^\0]{0,60}\0",
     rf"(?:^|\W){_phrases}[\s:'\"`(]{{1,4}}(?:[\w.]{{1,60}}(?: [\w.]{{1,20}}){{0,2}}: )?\0",

@@ -48,11 +48,13 @@ export class Cleaner {
 
   /** The lines of a text and, where a line in it holds several, which line each comes from, from 0. */
   split(text) {
-    const { entities, notebook } = this.rules;
+    const { entities, percent, blank, notebook } = this.rules;
     if (text.includes("&"))
       for (const [entity, sign] of entities) text = text.replaceAll(entity, sign);
     if (text.includes(notebook)) text = text.replace(this.cell, "$1");
-    const lines = text.replaceAll('\\"', '"').replaceAll("\\'", "'").split("\n");
+    let lines = text.replaceAll('\\"', '"').replaceAll("\\'", "'").split("\n");
+    if (text.includes(blank))
+      lines = lines.map((line) => (line.split(blank).length > 2 ? readable(line, percent) : line));
     if (!text.includes("\\n")) return { prefixed: lines, sources: null };
     const prefixed = [];
     const sources = [];
@@ -65,6 +67,12 @@ export class Cleaner {
     });
     return { prefixed, sources };
   }
+}
+
+/** A line of an address, with the characters that `%20` and others stand for. */
+function readable(line, percent) {
+  for (const [written, sign] of percent) line = line.replaceAll(written, sign);
+  return line;
 }
 
 /** A cleaned log whose lines are joined: `text` is what is matched. */
