@@ -172,6 +172,49 @@ def first(diagnosis: Diagnosis) -> str:
         ("steps:   1%| | 7/900 [00:36<1:17:03,  5.18s/it, avr_loss=nan]", "KB0141"),
         ("{'loss': nan, 'learning_rate': 1e-05, 'epoch': 0.1}", "KB0141"),
         ("Loss is nan, stopping training", "KB0141"),
+        ("box: Test NCCL failure common.cu:700 'unhandled system error'", "KB0134"),
+        (
+            "n1:7:9 [0] misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to 10.9.0.4<40001>"
+            " returned 113(No route to host) errno 115(Operation now in progress)",
+            "KB0134",
+        ),
+        (
+            "n1:7:9 [0] include/socket.h:400 NCCL WARN Connect to 10.9.0.4<40001> failed :"
+            " Connection timed out",
+            "KB0134",
+        ),
+        (
+            "n1:7:9 [0] include/socket.h:360 WARN Call to connect failed : Connection refused",
+            "KB0134",
+        ),
+        ("NVRM: GPU at 0000:01:00.0 has fallen off the bus.", "KB0138"),
+        (
+            "NVRM: The NVIDIA GPU 0000:b3:00.0\nNVRM: (PCI ID: 10de:2330) installed in this system"
+            " has\nNVRM: fallen off the bus and is not responding to commands.",
+            "KB0138",
+        ),
+        ("NameError: name 'selective_scan_cuda_oflex' is not defined", "KB0154"),
+        ("# Segmentation Fault when importing PyTorch\n\nIt is a new environment.", "KB0151"),
+        ("When I import torchvision I get a segmentation fault.", "KB0151"),
+        (
+            "RuntimeError: cublas runtime error : the GPU program failed to execute at"
+            " /pytorch/aten/src/THC/THCBlas.cu:400",
+            "KB0163",
+        ),
+        (
+            "Epoch: 3 [40/900]\nRuntimeError: cuda runtime error (2) : out of memory at"
+            " /pytorch/torch/lib/THC/generic/THCStorage.cu:58",
+            "KB0049",
+        ),
+        (
+            "CalledProcessError: Command '['which', 'c++']' returned non-zero exit status 1.",
+            "KB0071",
+        ),
+        (
+            "subprocess.CalledProcessError: Command '['where', 'cl']' returned non-zero exit"
+            " status 1.",
+            "KB0071",
+        ),
     ],
 )
 def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
@@ -193,6 +236,9 @@ def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
         "RuntimeError: HIP error: device kernel image is invalid",
         "RuntimeError: HIP error: invalid device function",
         "torch-npu 2.5.1\nAssertionError: Torch not compiled with CUDA enabled",
+        "NameError: name 'selective_scan_fn' is not defined",
+        "RuntimeError: cuda runtime error (2) : out of memory at /pytorch/THCStorage.cu:58",
+        "n1:7:9 [0] NCCL INFO Call to connect returned Connection refused, retrying",
         "g++ -lcuda\n/usr/bin/ld: cannot find -lcuda\nmake: *** [Makefile:9: x] Error 1",
     ],
 )
@@ -215,6 +261,9 @@ def test_the_same_text_of_another_cause(matcher: Matcher, text: str) -> None:
         "RuntimeError: cuDNN error: CUDNN_STATUS_INTERNAL_ERROR",
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
         "RuntimeError: PassManager::run failed",
+        "RuntimeError: cublas runtime error : the GPU program failed to execute at THCBlas.cu:4",
+        "NameError: name 'selective_scan_cuda' is not defined",
+        "# Segmentation fault when importing torch\n\nIt is a new environment.",
     ],
 )
 def test_a_text_of_many_causes_is_not_sure(matcher: Matcher, text: str) -> None:
