@@ -188,6 +188,17 @@ def first(diagnosis: Diagnosis) -> str:
             "KB0134",
         ),
         ("NVRM: GPU at 0000:01:00.0 has fallen off the bus.", "KB0138"),
+        ("NCCL failure common.cu:900 'unhandled cuda error'", "KB0137"),
+        (
+            "ValueError: The model's max seq len (8192) is larger than the maximum number of tokens"
+            " that can be stored in KV cache (512).",
+            "KB0169",
+        ),
+        ("RuntimeError: No grad accumulator for a saved leaf!", "KB0143"),
+        ("ImportError: m/_C.abi3.so: undefined symbol _ZN3c106detail1fEv", "KB0053"),
+        ("WARNING:root:NaN or Inf found in input tensor.", "KB0141"),
+        ("After two epochs the loss becomes 'nan'.", "KB0141"),
+        ("A small kernel triggers `CUDA driver error: invalid argument` on one GPU", "KB0162"),
         (
             "NVRM: The NVIDIA GPU 0000:b3:00.0\nNVRM: (PCI ID: 10de:2330) installed in this system"
             " has\nNVRM: fallen off the bus and is not responding to commands.",
@@ -263,6 +274,7 @@ def test_the_same_text_of_another_cause(matcher: Matcher, text: str) -> None:
         "RuntimeError: PassManager::run failed",
         "RuntimeError: cublas runtime error : the GPU program failed to execute at THCBlas.cu:4",
         "NameError: name 'selective_scan_cuda' is not defined",
+        "RuntimeError: No grad accumulator for a saved leaf!",
         "# Segmentation fault when importing torch\n\nIt is a new environment.",
     ],
 )

@@ -31,7 +31,7 @@ REPORTED = (
     r"|[Gg]ives?|gave|giving|see|[Ss]eeing|saw|hit|hitting|met|[Ss]how(?:s|ed|n|ing)?|[Ss]ays?|said"
     r"|saying|states?|stating|reads?|prints?|printed|reports?|reported|[Tt]hrows?|threw|throwing"
     r"|raised|receive[sd]?|receiving|encounter(?:s|ed|ing)?|obtain(?:ed)?|with|by|occurs?|appears?"
-    r"|is|was|because|due to)"
+    r"|is|was|because|due to|triggers?|triggered|leads? to|led to|results? in|resulted in)"
     r"(?: (?:an?|the|this|following|me|us|error|errors|exception|warning|message|now|then|as|like))"
     r"{0,3}(?:[*_]{1,2}| ?[:,]| ?=| ?->| ?=>| [-\u2013\u2014])?[ *_]*$"
 )
