@@ -188,6 +188,20 @@ def first(diagnosis: Diagnosis) -> str:
             "KB0134",
         ),
         ("NVRM: GPU at 0000:01:00.0 has fallen off the bus.", "KB0138"),
+        ("AttributeError: Cannot set attribute 'src' directly", "KB0175"),
+        (
+            "DSLRuntimeError: Unable to convert dynamic Boolean value to bool at compile time",
+            "KB0157",
+        ),
+        ("# [BUG] no available layout found\n\ntilelang/jit.py, line 7", "KB0159"),
+        ("CUDA error : invalid argument\nTried to unpin a tensor that is not pinned", "KB0165"),
+        (
+            "ptxas k.ptx, line 9; error   : Feature 'cvt.bf16.f32' requires .target sm_80 or"
+            " higher",
+            "KB0145",
+        ),
+        ("# mma layout conversion is only supported on Ampere\n\nA V100.", "KB0147"),
+        ("     aten::slow_conv_dilated3d     99.20%       1.204s", "KB0167"),
         ("NCCL failure common.cu:900 'unhandled cuda error'", "KB0137"),
         (
             "ValueError: The model's max seq len (8192) is larger than the maximum number of tokens"
