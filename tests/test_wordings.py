@@ -188,6 +188,16 @@ def first(diagnosis: Diagnosis) -> str:
             "KB0134",
         ),
         ("NVRM: GPU at 0000:01:00.0 has fallen off the bus.", "KB0138"),
+        (
+            "Unable to determine the device handle for GPU 0000:0B:00.0: Unknown Error",
+            "KB0138",
+        ),
+        ("n1:7:9 [0] shm.h:27 NCCL WARN Call to shm_open failed : Permission denied", "KB0134"),
+        ("Error while creating shared memory segment /dev/shm/nccl-Ab1 (size 9637888)", "KB0134"),
+        (
+            "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling 'cublasSgemm( handle, opa)'",
+            "KB0163",
+        ),
         ("AttributeError: Cannot set attribute 'src' directly", "KB0175"),
         (
             "DSLRuntimeError: Unable to convert dynamic Boolean value to bool at compile time",
