@@ -188,6 +188,10 @@ def first(diagnosis: Diagnosis) -> str:
             "KB0134",
         ),
         ("NVRM: GPU at 0000:01:00.0 has fallen off the bus.", "KB0138"),
+        ("# AssertionError: expected size 64==64\n\nThe shapes are those of a layer.", "KB0139"),
+        ("# Importing tensorflow after torch crashes\n\nThe other order works.", "KB0151"),
+        ("# Strange segfault on import\n\nIt is a new environment.", "KB0151"),
+        (">>> import torch\n*** Error in `python3': free(): invalid pointer: 0x7f28 ***", "KB0151"),
         (
             "Unable to determine the device handle for GPU 0000:0B:00.0: Unknown Error",
             "KB0138",
@@ -272,6 +276,7 @@ def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
         "RuntimeError: HIP error: invalid device function",
         "torch-npu 2.5.1\nAssertionError: Torch not compiled with CUDA enabled",
         "NameError: name 'selective_scan_fn' is not defined",
+        "import torch\nThe training crashed after two epochs: Segmentation fault (core dumped)",
         "RuntimeError: cuda runtime error (2) : out of memory at /pytorch/THCStorage.cu:58",
         "n1:7:9 [0] NCCL INFO Call to connect returned Connection refused, retrying",
         "g++ -lcuda\n/usr/bin/ld: cannot find -lcuda\nmake: *** [Makefile:9: x] Error 1",
