@@ -188,6 +188,21 @@ def first(diagnosis: Diagnosis) -> str:
             "KB0134",
         ),
         ("NVRM: GPU at 0000:01:00.0 has fallen off the bus.", "KB0138"),
+        (
+            "Valid epoch 1:   9%|# | 1/11 [00:01<00:13,  1.33s/it]THCudaCheck FAIL"
+            " file=/pytorch/THCStorage.cu line=58 error=2 : out of memory",
+            "KB0049",
+        ),
+        (
+            "Warp UserWarning: Failed to configure kernel dynamic shared memory for this device,"
+            " tried to configure k for 101120 bytes, but maximum available is 101376",
+            "KB0148",
+        ),
+        (
+            "include/socket.h:344 WARN Socket creation failed : Address family not supported by"
+            " protocol",
+            "KB0134",
+        ),
         ("RuntimeError: Expected is_sm80 to be true, but got false.", "KB0161"),
         ("It ends with Head dim > 64 backward requires A100 or H100", "KB0161"),
         (
