@@ -50,6 +50,8 @@ def snippet_environment(
     scratch: Path,
     modules: Path,
     running: Running = NOTHING_MORE,
+    *,
+    others_hidden: bool = False,
 ) -> dict[str, str]:
     """Every variable that a snippet sees; those of the run itself come last.
 
@@ -57,12 +59,11 @@ def snippet_environment(
     scratch: the folder below which are its home, its temporary folder and its caches, all empty.
     modules: the folder that holds the package `kbtools` of snippets.
     running: the table `[run]`, whose `variables` name its caches.
+    others_hidden: whether the snippet sees no GPU but its own, so that CUDA counts these from 0.
     """
     cache = f"{scratch}/cache"
-    visible = base.get("CUDA_VISIBLE_DEVICES")
-    names = (
-        visible.split(",") if visible else [str(gpu) for gpu in range(max(run.gpus, default=0) + 1)]
-    )
+    names = gpu_names(base, run)
+    own = range(len(run.gpus)) if others_hidden else (names[gpu].strip() for gpu in run.gpus)
     return base | {
         "HOME": f"{scratch}/work",
         "TMPDIR": f"{scratch}/tmp",
@@ -70,8 +71,19 @@ def snippet_environment(
         "PYTHONDONTWRITEBYTECODE": "1",
         "CUDA_CACHE_PATH": f"{cache}/cuda",
         "XDG_CACHE_HOME": cache,
-        "CUDA_VISIBLE_DEVICES": ",".join(names[gpu].strip() for gpu in run.gpus),
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, own)),
         "KBTOOLS_TARGETS": f"{scratch}/targets",
         **{n: text.replace(CACHE, cache) for n, text in running.variables.items() if CACHE in text},
         **run.env,
     }
+
+
+def gpu_names(base: dict[str, str], run: Run) -> list[str]:
+    """What CUDA_VISIBLE_DEVICES calls the GPUs that kbtools may use, at least up to the run's.
+
+    Args:
+        base: As `base_environment` gives it.
+        run: Whose `gpus` are indices in the list.
+    """
+    visible = base.get("CUDA_VISIBLE_DEVICES")
+    return visible.split(",") if visible else [str(n) for n in range(max(run.gpus, default=0) + 1)]

@@ -17,7 +17,8 @@ from typing import Literal, Self
 from kbtools.config import Running
 from kbtools.outcome import Isolation, Outcome
 from kbtools.running import kept
-from kbtools.running.environment import base_environment, snippet_environment
+from kbtools.running.environment import base_environment, gpu_names, snippet_environment
+from kbtools.running.gpu_devices import files_of_others, gpu_devices
 from kbtools.running.model import Run
 from kbtools.running.outcomes import outcome_of, targets_of
 from kbtools.running.output import Redaction, head_and_tail
@@ -91,6 +92,7 @@ class Executor:
     def __enter__(self) -> Self:
         self._redaction = Redaction(self.python)
         self._base = base_environment(self.python, self.running)
+        self._gpu_devices = gpu_devices()
         self.folder = Path(tempfile.mkdtemp(prefix="kbtools-"))
         self.path = self.folder / "path"
         try:
@@ -221,6 +223,7 @@ class Executor:
         is_python = run.language == "python"
         limits = self.running
         memory = limits.gpu_memory_gib if run.gpus else limits.memory_gib
+        hidden = self._other_gpus(run)
         return Request(
             id=number,
             language=run.language,
@@ -233,7 +236,9 @@ class Executor:
             modules=str(self.path),
             output=str(scratch / "output"),
             shared_tmp=str(self.folder / "tmp"),
-            env=snippet_environment(base, run, scratch, self.path, self.running),
+            env=snippet_environment(
+                base, run, scratch, self.path, self.running, others_hidden=bool(hidden)
+            ),
             timeout=run.timeout,
             limits=Limits(
                 memory=int(memory * GIB),
@@ -243,7 +248,14 @@ class Executor:
             ),
             sandbox=self.sandbox != "none",
             network=run.network,
+            hidden_devices=hidden,
         )
+
+    def _other_gpus(self, run: Run) -> list[str]:
+        """The device files of GPUs that are not the run's, if its sandbox can hide them."""
+        if not run.gpus or self.sandbox == "none" or self._sandbox_parts.get("sight") is not True:
+            return []
+        return files_of_others(self._gpu_devices, gpu_names(self._base, run), run.gpus)
 
     def _outcome(self, run: Run, report: Report, scratch: Path) -> Outcome:
         paths = {

@@ -363,3 +363,14 @@ def attach_own_folders(view: View, scratch: str, modules: str, shared_tmp: str) 
         os.makedirs(os.path.dirname(name), exist_ok=True)
         os.symlink(path, name)
     os.symlink(scratch + "/tmp", shared_tmp)
+
+
+def cover_devices(paths: list[str]) -> None:
+    """Covers device files with a file that cannot be opened for writing, as CUDA opens a GPU's.
+
+    Called in a copy of the view's mounts. paths: as in `/dev/nvidia1`; what the view does not
+    show is passed over.
+    """
+    for path in paths:
+        if os.path.exists(path):
+            mount("/hidden/file", path, None, MS_BIND)

@@ -58,6 +58,8 @@ class Request(TypedDict):
     sandbox: bool
     network: bool
     """Whether the snippet may reach more than its own loopback."""
+    hidden_devices: list[str]
+    """Device files that the sandbox covers: those of GPUs that are not the snippet's."""
 
 
 class Ending(TypedDict, total=False):

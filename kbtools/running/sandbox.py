@@ -73,6 +73,7 @@ def enter(request: Request, shared: Shared) -> None:
         isolate(shared.view)
         filesystem_view.attach_own_folders(shared.view, scratch, modules, request["shared_tmp"])
         mount("pts", "/dev/pts", "devpts", MS_NOSUID, "newinstance,ptmxmode=0666,mode=620")
+        filesystem_view.cover_devices(request["hidden_devices"])
         writable += ["/tmp", "/dev"]
     else:
         writable += [request["shared_tmp"], *shared.devices]
