@@ -60,6 +60,18 @@ def first(diagnosis: Diagnosis) -> str:
             "KB0183",
         ),
         (
+            "RuntimeError: CUDA error: HIPBLAS_STATUS_NOT_SUPPORTED when calling"
+            " `HIPBLAS_STATUS_NOT_SUPPORTED`",
+            "KB0186",
+        ),
+        (
+            "<stdin>:4: UserWarning: bgemm_internal_cublaslt error: HIPBLAS_STATUS_INTERNAL_ERROR"
+            " when calling hipblasLtMatmul with transpose_mat1 n transpose_mat2 n m 1024\n"
+            "torch.AcceleratorError: CUDA error: file not found",
+            "KB0186",
+        ),
+        ("RuntimeError: Attempting to use hipBLASLt on a unsupported architecture!", "KB0186"),
+        (
             "Can't import SageAttention: No module named 'triton'\n"
             '  File "C:\\ComfyUI\\nodes.py", line 253, in loadmodel\n'
             "ModuleNotFoundError: No module named 'triton'",
@@ -346,6 +358,8 @@ def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
         " libcudart.so.11.0: cannot open shared object file: No such file or directory",
         "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
         "/usr/lib/python3.12/x.py\nModuleNotFoundError: No module named 'triton'",
+        "[W617 C.cpp:291] Warning: Attempting to use hipBLASLt on an unsupported architecture!"
+        " Overriding blas backend to hipblas (function operator())",
         "ERROR: Could not find a version that satisfies the requirement triton==2.0.0 (from"
         " versions: 3.2.0, 3.3.0)\nERROR: No matching distribution found for triton==2.0.0",
         "torch-npu 2.5.1\nAssertionError: Torch not compiled with CUDA enabled",
