@@ -2,7 +2,7 @@
 
 A program that starts CUDA opens every GPU that it can see, also those that CUDA_VISIBLE_DEVICES
 leaves out, and the driver takes them one after another. On a host with four H200s `cuInit` took
-0.33 s with all four and 0.11 s with one (`benchmarks/contexts.py`).
+0.31 s with all four and 0.11 s with one (`benchmarks/contexts.py`).
 """
 
 from __future__ import annotations
