@@ -135,6 +135,25 @@ def device_not_permitted(machine: Machine) -> Iterator[Finding]:
 
 
 @probe(
+    "devices-taken-away",
+    "KB0196",
+    "This container may not open the devices of its GPUs any more.",
+    "这个容器已无权打开自己的 GPU 设备。",
+)
+def devices_taken_away(machine: Machine) -> Iterator[Finding]:
+    """A device cgroup refuses what the permissions of the file allow."""
+    control = "/dev/nvidiactl"
+    is_permitted = machine.exists(control) and machine.is_readable(control)
+    if is_permitted and machine.refusal(control) == "EPERM":
+        yield Finding(
+            control,
+            "EPERM",
+            ("can be opened", "可以打开"),
+            "docker restart NAME   # for good: --runtime=nvidia in place of --gpus",
+        )
+
+
+@probe(
     "no-driver-library",
     "KB0046",
     "The kernel has the driver, and no process finds its library.",

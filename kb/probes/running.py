@@ -106,6 +106,27 @@ def few_open_files(machine: Machine) -> Iterator[Finding]:
 
 
 @probe(
+    "little-locked-memory",
+    "KB0134",
+    "A process may lock so little memory that NCCL cannot register buffers with InfiniBand.",
+    "进程可锁定的内存太少，NCCL 无法向 InfiniBand 注册缓冲区。",
+    level=RISK,
+    when=("NCCL over InfiniBand or RoCE", "NCCL 走 InfiniBand 或 RoCE"),
+)
+def little_locked_memory(machine: Machine) -> Iterator[Finding]:
+    """It was 8192 kB where a registration failed: NVIDIA/nccl-tests#206."""
+    limit = machine.limit("MEMLOCK")
+    adapters = machine.names("/sys/class/infiniband")
+    if adapters and torch(machine) and limit is not None and 0 <= limit < GIB:
+        yield Finding(
+            "ulimit -l",
+            f"{limit // 1024} kB; {', '.join(adapters[:3])}",
+            "unlimited",
+            "ulimit -l unlimited   # in a container: docker run --ulimit memlock=-1",
+        )
+
+
+@probe(
     "triton-cache-on-a-network",
     "KB0087",
     "Triton's cache lies on a file system that other machines share.",
@@ -330,7 +351,7 @@ for a in range(min(count, 8)):
 
 @probe(
     "peer-copies-do-not-arrive",
-    "KB0034",
+    "KB0195",
     "A copy from one GPU to another does not arrive.",
     "从一个 GPU 到另一个 GPU 的拷贝没有正确到达。",
     active=True,

@@ -7,6 +7,7 @@ module of an environment is imported into this process.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import posixpath
@@ -236,6 +237,20 @@ class Machine:
         if "unreadable" in self._facts or self.root != "/":
             return inside not in self._facts.get("unreadable", ())
         return os.access(inside, os.R_OK | os.W_OK)
+
+    def refusal(self, device: str) -> Optional[str]:
+        """The name of the error with which the kernel refuses to open a device, as in `EPERM`.
+
+        None if it can be opened. A device group refuses what the permissions of the file allow.
+        """
+        if self.root != "/":
+            refusals: Dict[str, str] = self._facts.get("refusals", {})
+            return refusals.get(device)
+        try:
+            os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
+        except OSError as error:
+            return errno.errorcode.get(error.errno or 0, str(error))
+        return None
 
     def space(self, folder: str) -> Optional[Tuple[int, int]]:
         """Size and free bytes of the file system of a folder; None if unknown."""
