@@ -32,6 +32,6 @@ for header in (Path(folder) / "crt/host_config.h" for folder in folders):
     if header.is_file():
         text = header.read_text()
         facts["newest-gcc"] = re.findall(r"gcc versions later than (\d+)", text)[:1]
-        facts["newest-clang"] = re.findall(r"clang version must be less than (\d+)", text)[:1]
+        facts["clang-below"] = re.findall(r"clang version must be less than (\d+)", text)[:1]
         break
 print(json.dumps({"about": {"nvcc": f"=={version}"}, "facts": facts}))

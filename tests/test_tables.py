@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import http.server
 import json
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,6 +180,25 @@ def test_a_program(root: Path) -> None:
     result = run_command(root, "tables", "sync", "kernels")
     assert result.exit_code == 2
     assert "no compiler" in result.output
+
+
+def test_a_program_finds_the_programs_of_its_toolchain(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those beside its interpreter come before others of the same name."""
+    monkeypatch.setenv("PATH", "/elsewhere" + os.pathsep + os.environ["PATH"])
+    script = root / "tables" / "kernels.py"
+    script.parent.mkdir()
+    script.write_text(
+        "import json, os, sys\n"
+        "first = os.environ['PATH'].split(os.pathsep)[0]\n"
+        "note = 'first' if first == os.path.dirname(sys.executable) else first\n"
+        "print(json.dumps({'about': {'engine': '==2.0'}, 'works': True, 'note': note}))\n"
+    )
+    result = run_command(root, "tables", "sync", "kernels")
+    assert result.exit_code == 0, result.output
+    [row] = store.read(config.find(root)).statements["kernels"]
+    assert row.note == "first"
 
 
 def test_show_and_list(root: Path, shelf: Shelf) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kbtools.config import Config
+from kbtools.running.environment import base_environment
 from kbtools.tables.declared import Program, TablesError
 from kbtools.tables.model import Origin, Statement
 from kbtools.tables.store import read_statements
@@ -110,7 +110,8 @@ def _run(config: Config, program: Program, python: Path, source: Origin) -> list
         try:
             done = subprocess.run(
                 [str(python), str(script)],
-                env={**os.environ, **caches, **variables},
+                # the toolchain's own programs come first on its PATH
+                env={**base_environment(str(python), config.run), **caches, **variables},
                 cwd=folder,
                 capture_output=True,
                 timeout=program.timeout,
