@@ -75,7 +75,8 @@ class Hit(msgspec.Struct, frozen=True):
     def strength(self) -> tuple[object, ...]:
         """Of the hits of one article the smallest is the best evidence for it."""
         signature = self.signature
-        return signature.wraps, self.kind, self.near, signature.regex is None, self.offset
+        clear = signature.wraps, self.kind, self.near, signature.shared
+        return *clear, signature.regex is None, self.offset
 
 
 class Examination:
@@ -107,7 +108,7 @@ class Examination:
         """
         line, start = self.log.excerpt(offset), self.log.excerpt_start(offset)
         before, after = line[: max(span[0] - start, 0)], line[max(span[1] - start, 0) :]
-        if is_mention(before + MARK + after):
+        if is_mention(before + MARK + after, self._is_title(offset)):
             return True
         return is_quiet(self._prefix(offset), line) and not self.is_piped
 
@@ -129,6 +130,11 @@ class Examination:
             texts = dict.fromkeys((self.log.text, self.log.by_lines))  # the same one, mostly
             self._present[context] = any(search(text) is not None for text in texts)
         return self._present[context]
+
+    def _is_title(self, offset: int) -> bool:
+        """Whether a place lies in the first line of a text, and a blank line follows."""
+        is_first = self.log.line_index(offset) == 0 and self.log.size > 1
+        return is_first and not self.log.line(1, LINE_BEGIN).strip()
 
     def _prefix(self, offset: int) -> str:
         return self.log.prefix(self.log.line_index(offset))

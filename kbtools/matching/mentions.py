@@ -30,7 +30,8 @@ REPORTED = (
     r"|[Dd]ies|[Aa]borts?|[Rr]easons?|[Cc]auses?|following|this|below|[Gg]ot|[Gg]ets?|[Gg]etting"
     r"|[Gg]ives?|gave|giving|see|[Ss]eeing|saw|hit|hitting|met|[Ss]how(?:s|ed|n|ing)?|[Ss]ays?|said"
     r"|saying|states?|stating|reads?|prints?|printed|reports?|reported|[Tt]hrows?|threw|throwing"
-    r"|raised|receive[sd]?|receiving|encounter(?:s|ed|ing)?|obtain(?:ed)?|with|by|occurs?|appears?"
+    r"|raised|receive[sd]?|receiving|encounter(?:s|ed|ing)?|obtain(?:ed)?|with|by|occur(?:s|r?ed)?"
+    r"|appear(?:s|ed)?|happen(?:s|ed)?|return(?:s|ed)?"
     r"|is|was|because|due to|triggers?|triggered|leads? to|led to|results? in|resulted in)"
     r"(?: (?:an?|the|this|following|me|us|error|errors|exception|warning|message|now|then|as|like))"
     r"{0,3}(?:[*_]{1,2}| ?[:,]| ?=| ?->| ?=>| [-\u2013\u2014])?[ *_]*$"
@@ -38,7 +39,9 @@ REPORTED = (
 """Words before a quotation by which people report a failure in an issue tracker."""
 SPAN = rf"(?<![\w`])`{_inside.format('`')}\0{_inside.format('`')}`(?![\w`])"
 """The matched text in a code span of Markdown."""
-PASTED = rf"^[\s*_>.\d)-]*$|{REPORTED}"
+PASTED = (
+    rf"^[\s*_>.\d)-]*$|{REPORTED}|(?:[Ee]rror|[Ee]xception|[Ff]ailure|[Mm]essage)[`*_]{{0,3}} \($"
+)
 """What stands before a code span that is a pasted failure, not a mention of one: how people report
 in an issue tracker."""
 
@@ -171,11 +174,17 @@ _quiet, _quiet_record, _loud = (
 )
 
 
-def is_mention(line: str) -> bool:
-    """Whether a line, with NUL for the matched text, mentions an error without reporting it."""
-    return (
-        any(pattern.search(line) for pattern in _mentions)
-        or any(_is_quoted(line, quote, _introduces) for quote in _quotes)
+def is_mention(line: str, is_title: bool = False) -> bool:
+    """Whether a line, with NUL for the matched text, mentions an error without reporting it.
+
+    Args:
+        line: The line.
+        is_title: Whether it is the title of a thread, where quotation marks show what is reported.
+    """
+    if any(pattern.search(line) for pattern in _mentions):
+        return True
+    return not is_title and (
+        any(_is_quoted(line, quote, _introduces) for quote in _quotes)
         or _is_quoted(line, _span, _pasted)
     )
 

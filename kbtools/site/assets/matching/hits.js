@@ -37,7 +37,7 @@ export class Patterns {
 
 /** Of the hits of one article the smallest is the best evidence for it. */
 export const strength = ({ signature, kind, near, offset }) =>
-  [Boolean(signature.wraps), kind, near, !signature.regex, offset];
+  [Boolean(signature.wraps), kind, near, Boolean(signature.shared), !signature.regex, offset];
 
 /** What is worked out once for a log, whichever signatures occur in it. */
 export class Examination {
@@ -67,8 +67,14 @@ export class Examination {
     const [line, first] = [this.log.excerpt(offset), this.log.excerptStart(offset)];
     const before = line.slice(0, Math.max(start - first, 0));
     const after = line.slice(Math.max(end - first, 0));
-    if (mentions.isMention(before + rules.mark + after)) return true;
+    if (mentions.isMention(before + rules.mark + after, this.isTitle(offset))) return true;
     return mentions.isQuiet(this.prefix(offset), line) && !this.isPiped();
+  }
+
+  /** Whether a place lies in the first line of a text, and a blank line follows. */
+  isTitle(offset) {
+    return this.log.lineIndex(offset) === 0 && this.log.size > 1 &&
+      !this.line(1, this.patterns.rules.line_begin).trim();
   }
 
   /** Whether the levels of this log carry no information. */

@@ -20,9 +20,13 @@ export class Mentions {
     this.dealtWith = expression(rules.dealt_with);
   }
 
-  /** Whether a line, with NUL for the matched text, mentions an error without reporting it. */
-  isMention(line) {
+  /**
+   * Whether a line, with NUL for the matched text, mentions an error without reporting it. In the
+   * title of a thread, quotation marks show what is reported.
+   */
+  isMention(line, isTitle = false) {
     if (this.mentions.some((pattern) => pattern.test(line))) return true;
+    if (isTitle) return false;
     return this.quotes.some((pattern) => this.isQuoted(line, pattern, this.introduces)) ||
       this.isQuoted(line, this.span, this.pasted);
   }
