@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ ENGINE = 'File "/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py"
 def matcher() -> Matcher:
     """The matcher of this knowledge base."""
     return Matcher(load(ROOT))
+
+
+WORDINGS = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text("utf-8"))["wording"]
+"""Those that are longer than a line, or many."""
 
 
 def first(diagnosis: Diagnosis) -> str:
@@ -293,7 +298,6 @@ def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
         "Ignore import error when loading models.new: No module named 'cutlass'",
         "W dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror:"
         " libcudart.so.11.0: cannot open shared object file: No such file or directory",
-        "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
         "torch-npu 2.5.1\nAssertionError: Torch not compiled with CUDA enabled",
         "NameError: name 'selective_scan_fn' is not defined",
         "torch._dynamo.guards.__recompiles: [DEBUG] Recompiling function f in m.py:6",
@@ -331,3 +335,9 @@ def test_the_same_text_of_another_cause(matcher: Matcher, text: str) -> None:
 def test_a_text_of_many_causes_is_not_sure(matcher: Matcher, text: str) -> None:
     """What many causes print is not sure by its text."""
     assert not any(match.confident for match in matcher.diagnose(text).matches)
+
+
+@pytest.mark.parametrize("wording", WORDINGS, ids=[wording["text"][:60] for wording in WORDINGS])
+def test_words_of_threads(matcher: Matcher, wording: dict[str, str]) -> None:
+    """The article is found by a title, a sentence, or a line of another program."""
+    assert first(matcher.diagnose(wording["text"])) == wording["article"]
