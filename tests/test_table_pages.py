@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from test_fits import DRIVER, ENGINES, release
 
 from kbtools import config
 from kbtools.checks.base import load_base
 from kbtools.site.model import SiteModel, build_model
-from kbtools.site.pages.tables import drivers_of, table_pages
+from kbtools.site.pages.tables import drivers_of, shown_fact, table_pages
 from kbtools.tables import store
 from kbtools.tables.model import Origin, Statement
 
@@ -128,3 +129,33 @@ def test_a_base_without_tables(tmp_path: Path) -> None:
     (tmp_path / "kbtools.toml").write_text(SETTINGS)
     model = build_model(load_base(config.find(tmp_path)))
     assert list(table_pages(model, "en")) == []
+
+
+def test_names_that_came_and_went(tmp_path: Path) -> None:
+    """Of an interface with many names a row shows what its release changed, on its platform."""
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kbtools.toml").write_text(SETTINGS)
+    (tmp_path / "tables.toml").write_text(
+        "[distributions.engine.facts]\n"
+        "names = { member = 'engine.py', pattern = 'x', names = true }\n"
+        "cuda = { member = 'engine.py', pattern = 'x' }\n"
+    )
+    settings = config.find(tmp_path)
+    of_releases = {"1.0": ("load", "store"), "2.0": ("load", "gather", "sort")}
+    rows = [
+        msgspec.structs.replace(release("engine", version), facts={"names": names, "cuda": ("13",)})
+        for version, names in of_releases.items()
+    ]
+    elsewhere = msgspec.structs.replace(rows[0], platform="win-amd64")
+    store.write(settings, "engine", (*rows, elsewhere))
+    base = store.read(settings)
+    shown = {
+        (row.version, row.platform): shown_fact(base, "engine", row, "names")
+        for row in base.releases["engine"]
+    }
+    assert shown == {
+        ("1.0", "linux-x86_64"): "2",
+        ("2.0", "linux-x86_64"): "+gather +sort −store",
+        ("1.0", "win-amd64"): "2",
+    }
+    assert shown_fact(base, "engine", rows[1], "cuda") == "13"

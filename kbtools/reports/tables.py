@@ -8,6 +8,9 @@ import click
 
 from kbtools.tables.model import Origin, Release, Statement
 
+MANY = 40
+"""More values than these are counted, not listed."""
+
 
 def row(line: Release | Statement) -> str:
     """A row with where it was read."""
@@ -28,7 +31,8 @@ def _release(release: Release) -> Iterator[str]:
     if release.requires_python:
         yield f"  Python {release.requires_python}"
     for name, values in release.facts.items():
-        yield f"  {name}: {' '.join(values) or 'none'}"
+        many = f"{len(values)}, in --json"
+        yield f"  {name}: {many if len(values) > MANY else ' '.join(values) or 'none'}"
     for requirement in release.requires or ():
         yield f"  requires {requirement}"
     if release.requires is None:

@@ -60,8 +60,7 @@ def _of_releases(earlier: Iterable[Release], later: Sequence[Release]) -> Iterat
     for row in later:
         if (row.version, row.platform) in present:
             continue
-        older = [r for r in later if r.platform == row.platform and r.parsed < row.parsed]
-        previous = max(older, key=lambda release: release.parsed, default=None)
+        previous = release_before(row, later)
         before = previous.version if previous else ""
         if row.version not in {version for version, _ in present}:
             newest = max((r.parsed for r in later if r.parsed < row.parsed), default=None)
@@ -112,11 +111,22 @@ def _facts(
             if was != now:
                 yield "pin", f"{name} {was[0]} → {now[0]}"
             continue
-        removed, added = sorted({*was} - {*now}), sorted({*now} - {*was})
+        added, removed = came_and_went(was, now)
         if removed:
             yield "gone", f"{name}: {', '.join(removed)}"
         if added:
             yield "new", f"{name}: {', '.join(added)}"
+
+
+def came_and_went(was: Iterable[str], now: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The values that are new, and those that are gone, each sorted."""
+    return sorted({*now} - {*was}), sorted({*was} - {*now})
+
+
+def release_before(release: Release, releases: Iterable[Release]) -> Release | None:
+    """The newest of these that is older, and for the same platform."""
+    older = (r for r in releases if r.platform == release.platform and r.parsed < release.parsed)
+    return max(older, key=lambda earlier: earlier.parsed, default=None)
 
 
 def _of_statements(

@@ -28,6 +28,9 @@ class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Path of a member of the wheel, as in `pkg/version.py`; empty: the names of all members."""
     split: bool = False
     """Whether a value is a list of words."""
+    names: bool = False
+    """Whether the values are names of an interface: those are shown that came or went since the
+    release before."""
 
 
 class Distribution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

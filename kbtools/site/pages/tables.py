@@ -12,6 +12,7 @@ from packaging.version import Version
 from kbtools.site.model import SiteModel
 from kbtools.site.pages.frame import Frame
 from kbtools.tables import store
+from kbtools.tables.changes import came_and_went, release_before
 from kbtools.tables.files import pythons_of
 from kbtools.tables.fitting import Search
 from kbtools.tables.machines import PLATFORMS, Machine
@@ -55,7 +56,7 @@ def table_pages(model: SiteModel, language: str) -> Iterator[tuple[str, bytes]]:
     for name in base.tables.names:
         page = Frame(model, language, f"{PATH}{name}/")
         if base.releases.get(name):
-            yield _page(page, base, name, *_of_releases(page, base, base.releases[name]))
+            yield _page(page, base, name, *_of_releases(page, base, name))
         elif base.statements.get(name):
             yield _page(page, base, name, *_of_statements(page, base.statements[name]))
     yield fits_page(Frame(model, language, FITS), base)
@@ -84,21 +85,36 @@ def _page(
     )
 
 
+def shown_fact(base: Base, table: str, release: Release, name: str) -> str:
+    """The values of a fact; of names, those that came (+) and went (−) since the release before.
+
+    Of the oldest release, the number of names.
+    """
+    values = release.facts.get(name, ())
+    fact = base.tables.distributions[table].facts.get(name)
+    if fact is None or not fact.names:
+        return " ".join(values)
+    previous = release_before(release, base.releases[table])
+    if previous is None or name not in previous.facts:
+        return str(len(values) or "")
+    added, removed = came_and_went(previous.facts[name], values)
+    return " ".join([*(f"+{name}" for name in added), *(f"−{name}" for name in removed)])
+
+
 def _notes(frame: Frame, base: Base) -> tuple[str, ...]:
     return base.tables.notes_in.get(frame.language, base.tables.notes)
 
 
-def _of_releases(
-    frame: Frame, base: Base, releases: Sequence[Release]
-) -> tuple[tuple[str, ...], tuple[Line, ...]]:
+def _of_releases(frame: Frame, base: Base, table: str) -> tuple[tuple[str, ...], tuple[Line, ...]]:
     """The columns and rows of a distribution; a column that is empty everywhere is left out."""
+    releases = base.releases[table]
     rows = [(release, _pins(base, release)) for release in releases]
     pins = [name for name in base.tables.columns if any(name in of for _, of in rows)]
     facts = list(dict.fromkeys(name for release, _ in rows for name in release.facts))
     lines = []
     for release, own in rows:
         pythons = pythons_of(release.tags, PYTHONS) if release.tags else ()
-        known = [" ".join(release.facts.get(name, ())) for name in facts]
+        known = [shown_fact(base, table, release, name) for name in facts]
         lines.append(
             Line(
                 release.version,
