@@ -21,6 +21,17 @@ def matcher() -> Matcher:
     ("text", "article"),
     [
         ("RuntimeError: HIP error: device kernel image is invalid", "KB0183"),
+        (
+            "Memory access fault by GPU node-1 (Agent handle: 0x1f829860) on address"
+            " 0x7a8a4be00000. Reason: Page not present or supervisor privilege.\n"
+            "Aborted (core dumped)",
+            "KB0203",
+        ),
+        (
+            "33%|███ Memory access fault by GPU node-3 on address 0x709843600000. Reason: Write"
+            " access to a read-only page.:54:01, 26.24s/it]",
+            "KB0203",
+        ),
         ("RuntimeError: HIP error: invalid device function", "KB0183"),
         (
             "torch.AcceleratorError: CUDA error: device kernel image is invalid\n"
