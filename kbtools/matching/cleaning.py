@@ -8,7 +8,7 @@ valid for Python and for JavaScript, and are exported with the index.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from functools import cached_property
 from itertools import accumulate
@@ -114,6 +114,7 @@ _noise = re.compile(NOISE, re.ASCII)
 _escaped, _cell = re.compile(ESCAPED), re.compile(CELL, re.MULTILINE)
 _shared = re.compile(SHARED)
 _returns = re.compile(r"\r+\n?")
+_line_end = re.compile(r"\r+\n?|\n")
 _title = re.compile(TITLE, re.ASCII)
 _prefix = re.compile(f"^(?:{'|'.join(PREFIXES)})+", re.MULTILINE | re.ASCII)
 
@@ -131,6 +132,12 @@ class CleanLines(msgspec.Struct, frozen=True):
     """The line of the excerpt, from 0, before which lines of a long log were left out."""
     gap: int
     """How many lines were left out there."""
+    returns: list[int]
+    """Lines of the log, from 1, that a carriage return alone ends: a progress bar ends each of its
+    states with one. They are lines here, and none for `grep -n` or an editor. Empty for a log
+    without a line feed."""
+    is_titled: bool
+    """Whether the first line is a title, in Markdown: its mark is not in `prefixed`."""
 
 
 def clean(raw: str) -> CleanLines:
@@ -139,9 +146,11 @@ def clean(raw: str) -> CleanLines:
     if not excerpt.isascii():  # half of a surrogate pair, as in a file's name, is not text
         excerpt = excerpt.encode("utf-8", "replace").decode()
     quiet = _noise.sub("", excerpt).replace("\u00a0", " ")
-    prefixed, sources = _split(_title.sub("", quiet))
+    body = _title.sub("", quiet)
+    prefixed, sources = _split(body)
     unprefixed = _prefix.sub("", "\n".join(prefixed)).split("\n")
-    return CleanLines(prefixed, unprefixed, sources, gap_at, gap)
+    returns, is_titled = _ended_by_returns(raw), len(body) < len(quiet)
+    return CleanLines(prefixed, unprefixed, sources, gap_at, gap, returns, is_titled)
 
 
 class Log:
@@ -173,10 +182,14 @@ class Log:
         return bisect_right(self._starts, offset) - 1
 
     def line_number(self, offset: int) -> int:
-        """The line that a place of `text` lies in, from 1, in the log as it was pasted."""
+        """The line that a place of `text` lies in, from 1, in the log as it was pasted.
+
+        It is the number that `grep -n` gives that line.
+        """
         index = self.line_index(offset)
         index = self._lines.sources[index] if self._lines.sources else index
-        return index + 1 + (self._lines.gap if index >= self._lines.gap_at else 0)
+        line = index + 1 + (self._lines.gap if index >= self._lines.gap_at else 0)
+        return line - bisect_left(self._lines.returns, line)
 
     def line(self, index: int, most: int | None = None) -> str:
         """A line of `text`, or its first `most` characters; empty outside of the text."""
@@ -202,6 +215,11 @@ class Log:
     def gap_at(self) -> int | None:
         """The line before which lines of a long log were left out; None for a log in full."""
         return self._lines.gap_at if self._lines.gap else None
+
+    @property
+    def is_titled(self) -> bool:
+        """Whether the first line that is not blank is a title, in Markdown."""
+        return self._lines.is_titled
 
     def prefixed_line(self, index: int) -> str:
         """A line with what stands before the program's own text."""
@@ -245,6 +263,14 @@ class Log:
         if index + 1 < len(self._starts):
             return self._starts[index + 1] - self._joint
         return len(self.text)
+
+
+def _ended_by_returns(raw: str) -> list[int]:
+    """`CleanLines.returns` of a log as it was pasted."""
+    if "\r" not in raw or "\n" not in raw:
+        return []
+    ends = enumerate(_line_end.findall(raw), 1)
+    return [line for line, end in ends if not end.endswith("\n")]
 
 
 def _without_shared(pieces: list[str]) -> list[str]:

@@ -26,6 +26,7 @@ WHY = {
     Weight.AFTERMATH: "it was printed on the way out: show the lines above it",
 }
 """Why a record of each weight is no confident answer."""
+WHY_TITLE = "it stands in a title, and not in what is below: show the log itself"
 
 
 class FirstFailure(msgspec.Struct, frozen=True):
@@ -69,7 +70,7 @@ def failures(log: Log, lines: LineReader) -> Failures:
     return Failures(
         FirstFailure(
             line=_number(log, first),
-            text=_message(first, reader),
+            text=reader.text(first),
             process=first.process,
             kind=first.kind,
             echoes=tuple(dict.fromkeys(echoes))[: lines.rules.most_echoes],
@@ -83,15 +84,6 @@ def failures(log: Log, lines: LineReader) -> Failures:
 def _number(log: Log, record: Record) -> int:
     """The line of a record, from 1, in the log as it was pasted."""
     return log.line_number(log.line_start(record.line))
-
-
-def _message(record: Record, reader: LogReader) -> str:
-    """The text of a record, with the next line where its own ends before the message."""
-    if not record.text.endswith(":"):
-        return record.text
-    below = range(record.line + 1, record.line + 1 + reader.rules.lines_between)
-    message = next(filter(None, map(reader.line, below)), "")
-    return f"{record.text} {message}".strip()
 
 
 def _earliest(records: Sequence[Record]) -> Record:
@@ -148,6 +140,8 @@ def _doubt(first: Record, others: Sequence[Record], reader: LogReader) -> str:
     """Why a first failure is no confident answer; empty if it is."""
     if WHY.get(first.weight):
         return WHY[first.weight]
+    if first.is_title and others:
+        return WHY_TITLE
     gap_at = reader.log.gap_at
     if gap_at is not None and first.line >= gap_at:
         return "lines in the middle of this long log were not read"

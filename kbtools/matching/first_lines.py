@@ -54,6 +54,8 @@ class Record(msgspec.Struct, frozen=True):
     process: str
     """Its rank, worker or pod, as the log names it; empty where it names none."""
     moment: Moment | None = None
+    is_title: bool = False
+    """Whether it is a heading of Markdown."""
 
 
 class LineReader:
@@ -176,6 +178,8 @@ class Patterns:
         self.quoting = _compiled(rules.quoting)
         self.quotes = _compiled(rules.quotes)
         self.time = _compiled(rules.time)
+        self.heading = _compiled(rules.heading)
+        self.field = _compiled(rules.field)
         self.same = _compiled(rules.same)
 
 
@@ -195,6 +199,20 @@ class LogReader:
         if line.startswith(MARKED) and not line.startswith("***"):
             return line.strip(MARKS).strip()
         return line
+
+    def text(self, record: Record) -> str:
+        """The text of a record, with the next line where its own ends before the message."""
+        if not record.text.endswith(":"):
+            return record.text
+        below = range(record.line + 1, record.line + 1 + self.rules.lines_between)
+        message = next(filter(None, map(self.line, below)), "")
+        return f"{record.text} {message}".strip()
+
+    def message(self, record: Record) -> str:
+        """What a record says, without the name of an exception and the numbers in it."""
+        text = self.text(record)
+        text = text.partition(": ")[2] or text
+        return self.patterns.same.sub("#", text).strip(" .`'\"*_")
 
     def process(self, index: int) -> str:
         """The process that the prefix of a line names."""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kbtools.matching.first_lines import LogReader, Record
 from kbtools.matching.first_rules import Weight
+from kbtools.matching.first_told import Surroundings, with_told
 
 RAISED = ("exception", "assertion", "watchdog", "peer", "wrapper", "aftermath")
 """Kinds of a record that may be an exception."""
@@ -42,6 +43,7 @@ def linked(log: LogReader) -> list[Record]:
     """The records of a log, in the order of their lines."""
     records: dict[int, Record] = {}
     streams: dict[str, Stream] = {}
+    around = Surroundings(log)
     end = -1  # of the traceback that was begun last, by whichever process
     for index in log.lines.alarms(log.log):
         process = _process(log, index, records)
@@ -64,6 +66,9 @@ def linked(log: LogReader) -> list[Record]:
             record = log.record(index) if index not in records else None
         if record is None or record.line in records:
             continue
+        if around.is_apart(record.line):
+            records[record.line] = record
+            continue
         record = _unquoted(log, record)
         if stream.cut is not None and _is_source(log, record, stream.cut):
             continue
@@ -81,7 +86,8 @@ def linked(log: LogReader) -> list[Record]:
         if record.kind in RAISED and record.line != stream.cut:
             stream.last = record.line
         records[record.line] = record
-    return sorted(records.values(), key=lambda record: record.line)
+    in_order = sorted(records.values(), key=lambda record: record.line)
+    return with_told(in_order, around, log)
 
 
 def _process(log: LogReader, index: int, records: dict[int, Record]) -> str:

@@ -130,7 +130,7 @@ FORMS = (
         "wrapper",
         (
             r"returned non-zero exit status|did not run successfully",
-            r"\b(?:see|check|inspect)\b.{0,60}\b(?:root cause|error|stack ?trace|traceback|logs?"
+            r"\b(?:[Ss]ee|[Cc]heck|[Ii]nspect|[Ll]ook at)\b.{0,60}\b(?:root cause|error|stack ?trace|traceback|logs?"
             r"|message)s?\b.{0,20}\b(?:above|below)\b",
             r"\babove\b.{0,30}\broot cause",
             r"\bsub-exceptions?\)$",
@@ -243,6 +243,15 @@ PROSE = (
 """A sentence, not a line of a log."""
 GUESS = r"\b(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\b"
 """A line that lists what may have happened."""
+HEADING = r"^ {0,3}#{2,6} "
+"""The prefix of a heading of Markdown; that of a first line is taken off with its mark."""
+FIELD = r"^(?:[Tt]itle|[Ss]ubject|[Ss]ummary)\*{0,2} ?:\*{0,2} |^\[[ xX]\] "
+"""What begins a title, and an item of a check list."""
+FENCE = "```"
+"""Begins and ends a block of code."""
+MOST_FENCES = 100
+MOST_TOLD = 20
+"""Lines outside of the log that are compared with those of the log."""
 LEVEL = (
     r"(?:^|[\s\[(|:<])(?:ERROR|CRITICAL|FATAL|Error|SEVERE)(?=$|[\s\])|:>])"
     r"|(?:^|\[)[EF]\d{3,6} \d\d:|\.\d{6}: [EF] "
@@ -338,6 +347,11 @@ class FirstRules(msgspec.Struct, frozen=True):
     closing: str = CLOSING
     prose: str = PROSE
     guess: str = GUESS
+    heading: str = HEADING
+    field: str = FIELD
+    fence: str = FENCE
+    most_fences: int = MOST_FENCES
+    most_told: int = MOST_TOLD
     level: str = LEVEL
     statement: str = STATEMENT
     warns: str = WARNS

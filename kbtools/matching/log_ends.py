@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from typing import BinaryIO
 
@@ -14,10 +13,6 @@ from kbtools.matching.matcher import Diagnosis
 
 ENDS = 8 * 1024 * 1024
 """Bytes that are read of the beginning and of the end of a log: more than the matcher uses."""
-LINE_END = re.compile(r"\r+\n?|\n")
-"""What ends a line for the matcher (`matching.cleaning`): a progress bar ends each of its states
-with a carriage return."""
-
 LINE_NUMBER = re.compile(r"(?<=\bline )\d+")
 """The number of a line, in a sentence of the answer."""
 
@@ -27,17 +22,13 @@ class LogEnds(msgspec.Struct, frozen=True):
 
     text: str
     head_lines: int
-    """Lines that end in the part before the middle, as the matcher counts them."""
+    """Lines that end in the part before the middle."""
     left_out: int
     """Lines that end in the middle, which is not part of the text."""
-    returns: list[int]
-    """Lines of `text`, as the matcher counts them, that a carriage return alone ends: no line of
-    the file ends there. Empty for a text without a line feed."""
 
     def line_in_file(self, line: int) -> int:
-        """The number that `grep -n` and an editor give a line of the matcher's."""
-        left_out = self.left_out if line > self.head_lines else 0
-        return line - bisect_left(self.returns, line) + left_out
+        """The number that a line of the text has in the file."""
+        return line + (self.left_out if line > self.head_lines else 0)
 
 
 def read_ends(stream: BinaryIO) -> LogEnds:
@@ -50,16 +41,13 @@ def read_ends(stream: BinaryIO) -> LogEnds:
         _count(middle, tail[:-ENDS])
         tail = tail[-ENDS:]
     text = (head + tail).decode("utf-8", "replace")
-    end = "\n" if "\n" in text else "\r"
-    by = _line_ends(text)
-    returns = [line for line, at_end in enumerate(by, 1) if end not in at_end]
-    head_lines = len(_line_ends(text[: len(head.decode("utf-8", "replace"))]))
-    return LogEnds(text, head_lines, middle[end.encode()], returns)
+    end = "\n" if "\n" in text else "\r"  # without a line feed, carriage returns end the lines
+    return LogEnds(text, head.count(end.encode()), middle[end.encode()])
 
 
 def in_whole_log(answer: Diagnosis, ends: LogEnds) -> Diagnosis:
     """The diagnosis of a log's ends, with the numbers that the lines have in the file."""
-    if not ends.left_out and not ends.returns:
+    if not ends.left_out:
         return answer
     in_log = ends.line_in_file
 
@@ -77,11 +65,6 @@ def in_whole_log(answer: Diagnosis, ends: LogEnds) -> Diagnosis:
         echoes=tuple(map(in_log, answer.first.echoes)),
     )
     return replace(answer, first=first, matches=matches, lines=in_log(answer.lines))
-
-
-def _line_ends(text: str) -> list[str]:
-    """What ends each line of a text, as the matcher reads it."""
-    return LINE_END.findall(text)
 
 
 def _count(total: Counter[bytes], text: bytes) -> None:

@@ -107,12 +107,14 @@ def brief_first(answer: Diagnosis, text: str) -> str:
     first = answer.first
     if first is None:
         return ""
-    below = sum(1 for line in text.splitlines()[first.line :] if line.strip())
+    below = sum(1 for line in text.split("\n")[first.line :] if line.strip())
     if not first.echoes and below < NEAR_THE_END:
         return ""
     process = f", {first.process}" if first.process else ""
     doubt = "" if first.confident else " (not sure)"
-    return f"kbtools: failed first: line {first.line}{process}{doubt}: {_cut(first.text)}"
+    return (
+        f"kbtools: failed first: line {first.line}{process}{doubt}: {_cut(first.text, FIRST_WIDTH)}"
+    )
 
 
 def _cut(text: str, width: int = WIDTH) -> str:

@@ -14,11 +14,11 @@ const ECHOES = 12;
  * called with the places of the line.
  */
 export function firstFailure(first, text, { noise, words, show }) {
-  const lines = text.split(/\r+\n?|\n/);
+  const lines = text.split(lineEnd(text));
   const from = Math.max(first.line - 1 - AROUND, 0);
   const shown = lines.slice(from, first.line + AROUND).map((line, i) => {
     const isFirst = from + i === first.line - 1;
-    const content = `${String(from + i + 1).padStart(String(first.line + AROUND).length)}  ${line.replace(noise, "").slice(0, MOST)}`;
+    const content = `${String(from + i + 1).padStart(String(first.line + AROUND).length)}  ${lastState(line).replace(noise, "").slice(0, MOST)}`;
     return isFirst ? make("mark", {}, content, "\n") : `${content}\n`;
   });
   const number = make(show ? "button" : "span", { class: "kb-first-line", type: show ? "button" : null },
@@ -37,10 +37,16 @@ export function firstFailure(first, text, { noise, words, show }) {
       ? make("p", { class: "kb-first-note", lang: LANGUAGE === FIRST ? null : FIRST }, first.why) : null);
 }
 
+/** What ends a line, as for `grep -n`: a carriage return alone does not, if the text has a line feed. */
+const lineEnd = (text) => (text.includes("\n") ? /\r*\n/g : /\r+/g);
+
+/** What a terminal shows of a line in which carriage returns end the states of a progress bar. */
+const lastState = (line) => line.slice(line.lastIndexOf("\r") + 1);
+
 /** The places in a text at which a line begins and ends; lines are counted from 1. */
 function placesOf(text, line) {
   let start = 0;
-  for (const end of text.matchAll(/\r+\n?|\n/g)) {
+  for (const end of text.matchAll(lineEnd(text))) {
     if (--line === 0) return [start, end.index];
     start = end.index + end[0].length;
   }

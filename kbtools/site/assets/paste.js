@@ -28,7 +28,7 @@ export function mount(form) {
     area.scrollTop = area.scrollHeight * (start / area.value.length) - area.clientHeight / 2;
   };
 
-  let pasted = null; // a text that is too long for the field
+  let pasted = null; // a text that is too long for the field, or that the field would change
 
   const answer = async () => {
     const text = pasted || area.value;
@@ -66,10 +66,11 @@ export function mount(form) {
   });
   area.addEventListener("paste", (event) => {
     const text = event.clipboardData ? event.clipboardData.getData("text/plain") : "";
-    if (text.length > IN_FIELD) {
+    const isLong = text.length > IN_FIELD;
+    if (isLong || hasReturns(text)) {
       event.preventDefault();
       pasted = text;
-      area.value = `${text.slice(0, IN_FIELD / 2)}\n\n…\n\n${text.slice(-IN_FIELD / 2)}`;
+      area.value = isLong ? `${text.slice(0, IN_FIELD / 2)}\n\n…\n\n${text.slice(-IN_FIELD / 2)}` : text;
     }
     setTimeout(answer, 0);
   });
@@ -84,6 +85,9 @@ export function mount(form) {
   for (const button of form.querySelectorAll("button")) button.disabled = false;
   if (area.value) answer(); // text that was pasted meanwhile, or before a reload
 }
+
+/** Whether a carriage return stands within a line: a field would make it the end of one. */
+const hasReturns = (text) => text.includes("\n") && /\r[^\r\n]/.test(text);
 
 /** What the doctor found that no article above is about; nothing for nothing. */
 function found(findings, words) {

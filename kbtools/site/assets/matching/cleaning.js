@@ -40,10 +40,13 @@ export class Cleaner {
     const { text, gapAt, gap } = bothEnds(raw.replace(/\r+\n?/g, "\n"), this.rules);
     const { narrow, widen } = narrowed(text);
     const quiet = narrow.replace(this.noise, "").replace(/\u00a0/g, " ");
-    const { prefixed, sources } = this.split(quiet.replace(this.title, ""));
+    const body = quiet.replace(this.title, "");
+    const { prefixed, sources } = this.split(body);
     const unprefixed = prefixed.map((line) => line.replace(this.prefixes, ""));
     const { shared, rules: { excerpt } } = this;
-    return { prefixed, unprefixed, sources, gapAt, gap, widen, shared, excerpt };
+    const isTitled = body.length < quiet.length;
+    const returns = endedByReturns(raw);
+    return { prefixed, unprefixed, sources, gapAt, gap, returns, isTitled, widen, shared, excerpt };
   }
 
   /** The lines of a text and, where a line in it holds several, which line each comes from, from 0. */
@@ -67,6 +70,29 @@ export class Cleaner {
     });
     return { prefixed, sources };
   }
+}
+
+/** Lines of a log, from 1, that a carriage return alone ends; none for a log without a line feed. */
+function endedByReturns(raw) {
+  const returns = [];
+  if (!raw.includes("\r") || !raw.includes("\n")) return returns;
+  let line = 0;
+  for (const [end] of raw.matchAll(/\r+\n?|\n/g)) {
+    line++;
+    if (!end.endsWith("\n")) returns.push(line);
+  }
+  return returns;
+}
+
+/** How many of some whole numbers, which ascend, are less than a number. */
+function bisect(numbers, number) {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] < number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** A line of an address, with the characters that `%20` and others stand for. */
@@ -101,21 +127,16 @@ export class Log {
 
   /** The line that a place of `text` lies in, from 0: an index for the methods below. */
   lineIndex(offset) {
-    let [low, high] = [0, this.starts.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (offset < this.starts[middle]) high = middle;
-      else low = middle + 1;
-    }
-    return low - 1;
+    return bisect(this.starts, offset + 1) - 1;
   }
 
-  /** The line that a place of `text` lies in, from 1, in the log as it was pasted. */
+  /** The line that a place of `text` lies in, from 1, in the log as it was pasted: as `grep -n`. */
   lineNumber(offset) {
-    const { sources, gapAt, gap } = this.lines;
+    const { sources, gapAt, gap, returns } = this.lines;
     const at = this.lineIndex(offset);
     const index = sources ? sources[at] : at;
-    return index + 1 + (index >= gapAt ? gap : 0);
+    const line = index + 1 + (index >= gapAt ? gap : 0);
+    return line - bisect(returns, line);
   }
 
   /** A line of `text`, or its first `most` characters; empty outside of the text. */

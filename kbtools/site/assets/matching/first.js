@@ -15,6 +15,8 @@ const WHY = {
   [Weight.AFTERMATH]: "it was printed on the way out: show the lines above it",
 };
 
+const WHY_TITLE = "it stands in a title, and not in what is below: show the log itself";
+
 /** What failed first in a log (`first`, as Python's `FirstFailure` is in JSON; null where nothing
     failed), and which lines only noticed it (`noticed`). */
 export function failures(log, lines) {
@@ -29,7 +31,7 @@ export function failures(log, lines) {
   const why = doubt(first, others, reader);
   const answer = {
     line: numberOf(log, first),
-    text: log.lines.widen(message(first, reader)),
+    text: log.lines.widen(reader.text(first)),
     process: log.lines.widen(first.process),
     kind: first.kind,
     echoes: [...new Set(echoes.map((record) => numberOf(log, record)))]
@@ -42,14 +44,6 @@ export function failures(log, lines) {
 
 /** The line of a record, from 1, in the log as it was pasted. */
 const numberOf = (log, record) => log.lineNumber(log.starts[record.line]);
-
-/** The text of a record, with the next line where its own ends before the message. */
-function message({ line, text }, reader) {
-  if (!text.endsWith(":")) return text;
-  for (let index = line + 1; index <= line + reader.rules.lines_between; index++)
-    if (reader.line(index)) return `${text} ${reader.line(index)}`;
-  return text;
-}
 
 /** The first of these records: by their times where all processes show them, else by lines. */
 function earliest(records) {
@@ -99,6 +93,7 @@ function isSame(record, first, { patterns: { same } }) {
 /** Why a first failure is no confident answer; empty if it is. */
 function doubt(first, others, reader) {
   if (WHY[first.weight]) return WHY[first.weight];
+  if (first.isTitle && others.length) return WHY_TITLE;
   const { gap, gapAt } = reader.log.lines;
   if (gap && first.line >= gapAt) return "lines in the middle of this long log were not read";
   const rival = others.find((record) => isRival(record, first, reader.lines));

@@ -17,7 +17,7 @@ const isEnd = (weight) => ENDS.includes(weight);
 const COMPILED = [
   "exception", "prose", "guess", "closing", "loud", "level", "statement", "warns", "informs", "warning", "pytest",
   "goes_on", "header", "frame", "destructor", "direct", "handling", "lookup", "quoting", "quotes",
-  "time",
+  "time", "heading", "field",
 ];
 
 /** Reads lines of any number of logs, by the rules and the texts of an index. */
@@ -134,6 +134,22 @@ export class LogReader {
   line(index) {
     const line = strip(this.log.line(index, this.rules.most_characters));
     return /^(?:`|\*\*(?!\*)|_\*)/.test(line) ? strip(line.replace(/^[`*_]+|[`*_]+$/g, "")) : line;
+  }
+
+  /** The text of a record, with the next line where its own ends before the message. */
+  text({ line, text }) {
+    if (!text.endsWith(":")) return text;
+    for (let index = line + 1; index <= line + this.rules.lines_between; index++)
+      if (this.line(index)) return `${text} ${this.line(index)}`;
+    return text;
+  }
+
+  /** What a record says, without the name of an exception and the numbers in it. */
+  message(record) {
+    const text = this.text(record);
+    const colon = text.indexOf(": ");
+    const message = (colon >= 0 && text.slice(colon + 2)) || text;
+    return message.replace(this.patterns.same, "#").replace(/^[ .`'"*_]+|[ .`'"*_]+$/g, "");
   }
 
   /** The process that the prefix of a line names. */

@@ -2,6 +2,7 @@
 // kbtools/matching/first_links.py, which says why each step is as it is.
 
 import { Weight } from "./first_lines.js";
+import { Surroundings, withTold } from "./first_told.js";
 
 const RAISED = ["exception", "assertion", "watchdog", "peer", "wrapper", "aftermath"];
 const PRINTED = ["compiler error", "refusal"];
@@ -12,6 +13,7 @@ export function linked(reader) {
   const { patterns } = reader;
   const records = new Map();
   const streams = new Map();
+  const around = new Surroundings(reader);
   let end = -1;
   for (const index of reader.lines.alarms(reader.log)) {
     const process = processOf(reader, index, records.get(index - 1));
@@ -36,6 +38,10 @@ export function linked(reader) {
         records.set(logged.line, { ...logged, weight: Weight.WRAPPER });
     } else if (!records.has(index)) record = reader.record(index);
     if (!record || records.has(record.line)) continue;
+    if (around.isApart(record.line)) {
+      records.set(record.line, record);
+      continue;
+    }
     record = unquoted(reader, record);
     if (stream.cut !== null && isSource(reader, record, stream.cut)) continue;
     if (stream.cut !== null && record.line > stream.cut && RAISED.includes(record.kind)) {
@@ -53,7 +59,8 @@ export function linked(reader) {
     if (RAISED.includes(record.kind) && record.line !== stream.cut) stream.last = record.line;
     records.set(record.line, record);
   }
-  return [...records.values()].sort((left, right) => left.line - right.line);
+  const inOrder = [...records.values()].sort((left, right) => left.line - right.line);
+  return withTold(inOrder, around, reader);
 }
 
 /** Who printed a line; a traceback without a prefix is of who logged the line above it. */
