@@ -137,6 +137,13 @@ LINES = [
     f"\n  # boom: it failed\r\n \r\n{BOOM}",
     f'"{BOOM}"\n"{BOOM}",\n"boom: it failed"',
     f"2023-10-06 13:14:53.424902: E a/b/driver.cc:864] {BOOM}",
+    f"10 %\r20 %\r{BOOM}\n{BOOM}\r\n\r\r\n{BOOM}\r",
+    f"10 %\r20 %\r{BOOM}",
+    "x\r\n" * 10_000 + "y\r" * 55_000 + f"\n{BOOM}",
+    f"# {BOOM}\n\n```\n{BOOM}\n```\n",
+    f"## {BOOM}\n\n- [ ] {BOOM}\nTitle: {BOOM}\nx\n{BOOM} 3\n```\nValueError: it\n{BOOM}\n",
+    f"ValueError: a\n\n{BOOM}\nValueError: a b\n",
+    "# ValueError: a\n\nthe worker died\n",
     "",
     "\n",
 ]

@@ -103,6 +103,28 @@ def test_a_program_that_goes_on_has_none() -> None:
             "2023-10-06 13:14:53.424902: E a/driver.cc:864] failed to load: INVALID_IMAGE\n",
             2,
         ),
+        # XLA's exception sends its reader to the lines above it
+        (
+            "2024-07-19 15:49:01.34: E a/cuda_dnn.cc:439] Could not create a handle: INTERNAL\n"
+            "Traceback (most recent call last):\n"
+            '  File "a.py", line 2, in <module>\n'
+            "jaxlib.xla_extension.XlaRuntimeError: DNN library initialization failed. "
+            "Look at the errors above for more details.\n",
+            1,
+        ),
+        # a job that was cancelled because the kernel had killed its process
+        (
+            "slurmstepd-gpu20: error: Detected 1 oom-kill event(s) in StepId=9.0.\n"
+            "slurmstepd-gpu20: error: *** STEP 9.0 ON gpu20 CANCELLED AT 2022-05-17T17:58:10 ***\n",
+            1,
+        ),
+        # an exception whose message goes on with what the linker said
+        ("RuntimeError: Failed to import a.b\nlib/c.so: undefined symbol:\nKindly suggest.\n", 2),
+        # the C library, Rust, a shell, the driver
+        ("free(): invalid pointer\nAborted (core dumped)\n", 1),
+        ("thread 'main' panicked at src/main.rs:3:5:\nAborted (core dumped)\n", 1),
+        ("zsh: killed     python a.py\n", 1),
+        ("step 9\nNVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.\n", 2),
         # source of a traceback that a logger printed and that is cut off
         (
             "E0303 11:40:42.533 713 a.py:533] CalledProcessError: Command 'ptxas' returned "
@@ -117,6 +139,58 @@ def test_a_program_that_goes_on_has_none() -> None:
 def test_forms(log: str, line: int) -> None:
     """How compilers, loggers and people write, and which line failed first."""
     assert first_of(log).line == line
+
+
+RAISED = 'Traceback (most recent call last):\n  File "a.py", line 1\nOSError: disk 7 is full\n'
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "# OSError: disk 7 is full\n\n",
+        "# OSError: disk 3 is full (since 2.1)\n\nHello,\n",
+        "## OSError: disk 7 is full\n",
+        "OSError: disk 7 is full\n\n",
+        "OSError: disk 7 is full when I train\n```\n",
+        "title: OSError: disk 7 is full\n",
+        "**Title**: OSError: disk 7 is full\n",
+        "- [x] OSError: disk 7 is full\n",
+        "Hello\nOSError: disk 7 is full\nis what I get:\n```\n",
+    ],
+)
+def test_a_title_is_no_line_of_the_log(title: str) -> None:
+    """What a person wrote above a log repeats its failure; the line of the log failed first."""
+    first = first_of(title + RAISED)
+    assert first.line == title.count("\n") + 3
+    assert first.confident
+
+
+def test_a_title_alone_is_the_best_there_is() -> None:
+    """A title counts where the log below shows only reports, and then it is not sure."""
+    title = "# OSError: disk 7 is full\n\n"
+    assert (first_of(f"{title}Hello\n").line, first_of(f"{title}Hello\n").confident) == (1, True)
+    first = first_of(
+        f"{title}subprocess.CalledProcessError: Command 'a' returned non-zero exit status 1\n"
+    )
+    assert (first.line, first.confident) == (1, False)
+    assert "title" in first.why
+    assert first_of(f"{title}10:00:00 ERROR no disk\n").line == 3
+
+
+def test_an_exception_above_its_chain_is_no_title() -> None:
+    """The first line of a log that is cut is the cause of the exception that it is chained to."""
+    chained = "The above exception was the direct cause of the following exception:\n\n"
+    assert first_of(f"OSError: disk 7 is full\n\n{chained}{RAISED}").line == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=repr)
+def test_lines_have_the_numbers_of_grep(end: str) -> None:
+    """A carriage return ends a state of a progress bar, and no line, at every door."""
+    log = end.join(["step 1\rstep 2\rstep 3", "10:00:00 ERROR no disk\r", *RAISED.split("\n"), ""])
+    answer = MATCHER.diagnose(log)
+    assert answer.first is not None
+    assert answer.first.line == log[: log.index("OSError")].count("\n") + 1
+    assert MATCHER.diagnose(RAISED.replace("\n", "\r")).first == first_of(RAISED)
 
 
 def test_what_a_logger_prints_below_its_prefix() -> None:

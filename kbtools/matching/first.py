@@ -1,6 +1,6 @@
 """What failed first: the line of a log that the other failures follow from.
 
-The twin of this module is `site/assets/matching/first.js`. `first_rules` says how lines read.
+The twin of this module is `site/assets/matching/first.js`. `first_forms` says how lines read.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from kbtools.matching.cleaning import Log
+from kbtools.matching.first_forms import Kind, Weight
 from kbtools.matching.first_lines import LineReader, LogReader, Record
 from kbtools.matching.first_links import linked
-from kbtools.matching.first_rules import Kind, Weight
 
 WHY = {
     Weight.HANDLED: "this exception was being handled when another one was raised",

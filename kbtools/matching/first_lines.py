@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from kbtools.config import Texts
 from kbtools.matching.cleaning import Log
-from kbtools.matching.first_rules import FirstRules, Kind, Weight
+from kbtools.matching.first_forms import Kind, Weight
+from kbtools.matching.first_rules import FirstRules
 from kbtools.matching.hits import Examination, is_code
 
 MARKED = ("`", "**", "_*")

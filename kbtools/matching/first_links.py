@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kbtools.matching.first_forms import Weight
 from kbtools.matching.first_lines import LogReader, Record
-from kbtools.matching.first_rules import Weight
 from kbtools.matching.first_told import Surroundings, with_told
 
 RAISED = ("exception", "assertion", "watchdog", "peer", "wrapper", "aftermath")

@@ -11,8 +11,8 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
+from kbtools.matching.first_forms import Weight
 from kbtools.matching.first_lines import LogReader, Record
-from kbtools.matching.first_rules import Weight
 
 
 class Surroundings:
@@ -86,7 +86,7 @@ def with_told(records: Sequence[Record], around: Surroundings, reader: LogReader
     its own. A title alone is the best that a passage has.
     """
     of_log = [record for record in records if not around.is_apart(record.line)]
-    has_failure = any(record.weight < Weight.LOGGED for record in of_log)
+    has_failure = any(record.weight <= Weight.LOGGED for record in of_log)
     candidates = reader.rules.most_told
     weighed = []
     for record in records:

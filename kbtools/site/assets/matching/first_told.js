@@ -77,7 +77,7 @@ export class Surroundings {
 /** The records of a log, where those that a person wrote weigh least. */
 export function withTold(records, around, reader) {
   const ofLog = records.filter(({ line }) => !around.isApart(line));
-  const hasFailure = ofLog.some(({ weight }) => weight < Weight.LOGGED);
+  const hasFailure = ofLog.some(({ weight }) => weight <= Weight.LOGGED);
   let candidates = reader.rules.most_told;
   return records.map((record) => {
     const isApart = around.isApart(record.line);
