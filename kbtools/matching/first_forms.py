@@ -178,7 +178,8 @@ FORMS = (
             r"^(?:[\w.]{1,100}\.)?AssertionError\b",
             r"\b[A-Z]{2,12}_ASSERT(?:\(.{1,300}\) failed|: \S)|^GPUassert: ",
             # the C library
-            r"^(?:double free or corruption|free\(\): |(?:malloc|realloc)(?:_consolidate)?\(\): "
+            r"^(?:(?:\*\*\* )?Error in `[^']{1,200}': )?"
+            r"(?:double free or corruption|free\(\): |(?:malloc|realloc)(?:_consolidate)?\(\): "
             r"|corrupted (?:size|double|unsorted)|munmap_chunk\(\): "
             r"|\*\*\* stack smashing detected)",
             # sanitizers
@@ -198,14 +199,15 @@ FORMS = (
             r"^[A-Z]{2,12} error: |(?:^|\] )[A-Z]{2,12} (?:runtime|driver) error in .{1,300}: \w",
             # names of errors in C: cudaErrorInvalidDevice: text   Triton Error [CUDA]: text
             r"^[a-z]{2,6}Error[A-Z]\w{2,60}: \S|^[A-Z]\w{2,20} Error \[[A-Z]{2,8}\]: \S",
-            r"\bNVRM: Xid \(",
+            r"\bNVRM: Xid \(|\bfallen off the bus\b",
         ),
     ),
     Form(
         Weight.CAUSE,
         "refusal",
         (
-            rf"^[\w./+-]{{1,200}}: {_error_word}: |^(?:[Ee]rror|ERROR|fatal|FATAL|Fatal error): ",
+            rf"^[\w./+-]{{1,200}}: {_error_word}: |^(?:[Ee]rror|ERROR|FATAL|Fatal error): ",
+            r"^fatal: (?!not a git repository)",  # builds ask git for a version, and go on
             r": (?:[Cc]ommand )?not found$|^zsh: command not found: "
             r"|is not recognized as an internal or external command",
             r": (?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]o space left on device)"

@@ -17,22 +17,13 @@ ALARMS = (
     *("core dumped", "terminate called", "what():", "ssert", "Abort", "Bus error", "imeout"),
     *("timed out", "xit code", "xit status", "xitcode", "xited", "died", "Died", "not found"),
     *("No such file", "ermission denied", "undefined ", "Unsupported", "Interrupt", "OutOf"),
-    *(
-        "refused",
-        "nable to",
-        "annot",
-        "ould not",
-        "CRITICAL",
-        "panic",
-        "No space",
-        "oom-kill",
-        "OOMKilled",
-    ),
+    *("refused", "nable to", "annot", "ould not", "CRITICAL", "panic", "No space", "oom-kill"),
+    *("OOMKilled", "not recognized as", "bus error", "[E:", "_STATUS_", "CUDA_ERROR_"),
     *("oom_kill", "ut of memory", "build stopped", "above exception", "========= ", "atchdog"),
     *("reset by peer", "closed by peer", "roken pipe", "Expired", "No module named", "llegal in"),
     *("multiple definition", "segfault at", "FAIL file", "panicked at", "orrupt", "free(): "),
-    *("invalid pointer", "smashing detected", "evel=e", "evel=E", "egmentation fault", "_STATUS_"),
-    *("not recognized as", "NVRM: Xid", "Memory access fault", "CUDA_ERROR_", "[E:", "bus error"),
+    *("invalid pointer", "smashing detected", "evel=e", "evel=E", "egmentation fault"),
+    *("NVRM: Xid", "fallen off the bus", "Memory access fault"),
 )
 """Texts of lines that may report a failure."""
 LOUD = r"ERROR|CRITICAL|FATAL|SEVERE|^\[?[EF]\d{3,6} |(?:^|\s)E {2,}$|\.\d{6}: [EF] "
