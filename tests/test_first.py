@@ -112,6 +112,13 @@ def test_a_program_that_goes_on_has_none() -> None:
             "Look at the errors above for more details.\n",
             1,
         ),
+        # a check that notices what was logged just above it
+        (
+            "2017-10-30 17:55:23.525428: E a/cuda_dnn.cc:371] could not create cudnn handle: INTERNAL\n"
+            "2017-10-30 17:55:23.525458: F a/conv_ops.cc:672] Check failed: stream->parent()\n"
+            "Aborted (core dumped)\n",
+            1,
+        ),
         # a job that was cancelled because the kernel had killed its process
         (
             "slurmstepd-gpu20: error: Detected 1 oom-kill event(s) in StepId=9.0.\n"

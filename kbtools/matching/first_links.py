@@ -70,6 +70,8 @@ def linked(log: LogReader) -> list[Record]:
             records[record.line] = record
             continue
         record = _unquoted(log, record)
+        if stream.logged is not None and _is_check(log, records.get(stream.logged), record):
+            record = replace(record, weight=Weight.LOGGED)
         if stream.cut is not None and _is_source(log, record, stream.cut):
             continue
         if stream.cut is not None and record.line > stream.cut and record.kind in RAISED:
@@ -131,6 +133,14 @@ def _is_source(log: LogReader, record: Record, cut: int) -> bool:
     """Whether a line that was logged as an error is source of a traceback that is cut off."""
     is_near = cut < record.line <= cut + log.rules.lines_of_traceback
     return record.kind == "error" and is_near and log.log.depth(record.line) > log.log.depth(cut)
+
+
+def _is_check(log: LogReader, logged: Record | None, record: Record) -> bool:
+    """Whether an assertion of C or C++ notices the error that was logged just above it."""
+    if logged is None or logged.weight is not Weight.LOGGED or record.kind != "assertion":
+        return False
+    is_near = record.line - logged.line <= log.rules.lines_between
+    return is_near and not (_is_later(logged, record) or log.patterns.exception.search(record.text))
 
 
 def _is_in_message(log: LogReader, earlier: Record, later: Record, stream: Stream) -> bool:

@@ -43,6 +43,8 @@ export function linked(reader) {
       continue;
     }
     record = unquoted(reader, record);
+    if (stream.logged !== null && isCheck(reader, records.get(stream.logged), record))
+      record = { ...record, weight: Weight.LOGGED };
     if (stream.cut !== null && isSource(reader, record, stream.cut)) continue;
     if (stream.cut !== null && record.line > stream.cut && RAISED.includes(record.kind)) {
       records.delete(stream.cut);
@@ -100,6 +102,12 @@ function isSource({ log, rules }, record, cut) {
   const isNear = cut < record.line && record.line <= cut + rules.lines_of_traceback;
   return record.kind === "error" && isNear && log.depth(record.line) > log.depth(cut);
 }
+
+/** Whether an assertion of C or C++ notices the error that was logged just above it. */
+const isCheck = ({ patterns, rules }, logged, record) =>
+  logged && logged.weight === Weight.LOGGED && record.kind === "assertion" &&
+  record.line - logged.line <= rules.lines_between && !isLater(logged, record) &&
+  !patterns.exception.test(record.text);
 
 /** Whether a record is one of the further lines of an exception's message. */
 const isInMessage = (reader, earlier, later, stream) =>
