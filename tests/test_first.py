@@ -114,7 +114,7 @@ def test_a_program_that_goes_on_has_none() -> None:
         ),
         # a check that notices what was logged just above it
         (
-            "2017-10-30 17:55:23.525428: E a/cuda_dnn.cc:371] could not create cudnn handle: INTERNAL\n"
+            "2017-10-30 17:55:23.525428: E a/dnn.cc:371] could not create a handle: INTERNAL\n"
             "2017-10-30 17:55:23.525458: F a/conv_ops.cc:672] Check failed: stream->parent()\n"
             "Aborted (core dumped)\n",
             1,
