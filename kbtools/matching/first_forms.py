@@ -109,6 +109,7 @@ FORMS = (
         "wrapper",
         (
             r"returned non-zero exit status|did not run successfully",
+            r"\bCalledProcessError: Command\b",
             r"\b(?:[Ss]ee|[Cc]heck|[Ii]nspect|[Ll]ook at)\b.{0,60}"
             r"\b(?:root cause|error|stack ?trace|traceback|logs?|message)s?\b"
             r".{0,20}\b(?:above|below)\b",
