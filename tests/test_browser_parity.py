@@ -102,6 +102,9 @@ def test_what_hurts(name: str, size: int) -> None:
 BOOM = "Error: boom: it failed"
 LINES = [
     BOOM,
+    f"# {BOOM}\n\na not found; falling back to b",
+    "*** An error occurred in MPI_Init_thread",
+    "Unable to find image 'a:1' locally",
     f"🙂🙃 {BOOM} 🙂",
     f"\u2028{BOOM}\u2029\x85",
     f"\u00a0{BOOM} in \u3000",

@@ -132,6 +132,10 @@ def test_a_program_that_goes_on_has_none() -> None:
         ("thread 'main' panicked at src/main.rs:3:5:\nAborted (core dumped)\n", 1),
         ("zsh: killed     python a.py\n", 1),
         ("step 9\nNVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.\n", 2),
+        # MPI
+        ("*** An error occurred in MPI_Init_thread\n*** on a NULL communicator\n", 1),
+        # Docker pulls an image
+        ("Unable to find image 'a:1' locally\n1: Pulling\nValueError: no such model\n", 3),
         # source of a traceback that a logger printed and that is cut off
         (
             "E0303 11:40:42.533 713 a.py:533] CalledProcessError: Command 'ptxas' returned "
@@ -182,6 +186,7 @@ def test_a_title_alone_is_the_best_there_is() -> None:
     assert (first.line, first.confident) == (1, False)
     assert "title" in first.why
     assert first_of(f"{title}10:00:00 ERROR no disk\n").line == 3
+    assert first_of(f"{title}a.find_spec() not found; falling back to b.find()\n").line == 1
 
 
 def test_an_exception_above_its_chain_is_no_title() -> None:

@@ -200,7 +200,7 @@ FORMS = (
             r"^[A-Z]{2,12} error: |(?:^|\] )[A-Z]{2,12} (?:runtime|driver) error in .{1,300}: \w",
             # names of errors in C: cudaErrorInvalidDevice: text   Triton Error [CUDA]: text
             r"^[a-z]{2,6}Error[A-Z]\w{2,60}: \S|^[A-Z]\w{2,20} Error \[[A-Z]{2,8}\]: \S",
-            r"\bNVRM: Xid \(|\bfallen off the bus\b",
+            r"\bNVRM: Xid \(|\bfallen off the bus\b|^\*\*\* An error occurred in MPI_\w",
         ),
     ),
     Form(
@@ -225,7 +225,7 @@ FORMS = (
         (
             r"(?:^|[\s\[\](:'\"])(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?: ?\S)",
             r"\b[Ff]ailed ?: \S|\bFAIL\b .{0,200}\berror=",
-            r"^(?:[Ff]ailed to|[Uu]nable to|Cannot|Could not) ",
+            r"^(?:[Ff]ailed to|[Uu]nable to(?! find image )|Cannot|Could not) ",
             r"\b\w{0,4}[A-Z]{3,12} (?:error|failure)\b",
             r"\b[A-Z]\w{2,12} failure (?:\d|')|\b(?:CUDA|HIP|GPU) out of memory\b",
             r"\b[A-Z]{3,12}_STATUS_(?!SUCCESS)[A-Z_]{4}|\bCUDA_ERROR_[A-Z_]{4}",

@@ -261,8 +261,13 @@ class LogReader:
         return self._examination.is_only_mentioned(offset, span)
 
     def _goes_on(self, index: int) -> bool:
-        """Whether the program says on a line, or below it, that it goes on."""
-        below = range(index, index + 1 + self.rules.lines_below)
+        """Whether the program says on a line, or below it, that it goes on.
+
+        What stands below a title is not said of it.
+        """
+        is_title = self.patterns.heading.search(self.log.prefix(index))
+        is_title = is_title or (self.log.is_titled and index == 0)
+        below = range(index, index + 1 + (0 if is_title else self.rules.lines_below))
         return any(self.patterns.goes_on.search(self.line(line)) for line in below)
 
 

@@ -190,9 +190,15 @@ export class LogReader {
     return examination.isOnlyMentioned(offset, { start: offset + start, end: log.end(index) });
   }
 
-  /** Whether the program says on a line, or below it, that it goes on. */
+  /**
+   * Whether the program says on a line, or below it, that it goes on. What stands below a title is
+   * not said of it.
+   */
   goesOn(index) {
-    for (let line = index; line <= index + this.rules.lines_below; line++)
+    const isTitle = this.patterns.heading.test(this.log.prefix(index)) ||
+      (this.log.lines.isTitled && index === 0);
+    const below = isTitle ? 0 : this.rules.lines_below;
+    for (let line = index; line <= index + below; line++)
       if (this.patterns.goes_on.test(this.line(line))) return true;
     return false;
   }
