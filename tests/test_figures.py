@@ -91,6 +91,21 @@ def test_threads(name: str) -> None:
     assert f"has {len(jsonl('first-failures.jsonl'))} more threads" in text
 
 
+def test_first_fresh() -> None:
+    """The table of the fourth draw counts its rows."""
+    text = (THREADS / "README.md").read_text("utf-8")
+    rows = jsonl("first-fresh.jsonl")
+    assert f"`first-fresh.jsonl` has {len(rows)} threads" in text
+    for number in range(1, 6):
+        scored = [row for row in rows if row["round"] == number]
+        held = [row for row in scored if row["cause"] == "in the text"]
+        right = sum(row["answer"] == "right" for row in held)
+        wrong = sum(row["answer"] == "wrong" and row["sure"] for row in held)
+        share = f"{right} of {len(held)} ({right / len(held):.1%})".replace("%", " %")
+        line = next(line for line in text.splitlines() if line.startswith(f"| {number}, "))
+        assert f" | {len(scored)} | {share} | {wrong} | " in line
+
+
 @pytest.mark.parametrize("name", ["kept", "fresh"])
 def test_first_scoring(name: str) -> None:
     """The shares of a first scoring are those of its rows; `allowed` counts for nothing."""
