@@ -265,8 +265,8 @@ class LogReader:
 
         What stands below a title is not said of it.
         """
-        is_title = self.patterns.heading.search(self.log.prefix(index))
-        is_title = is_title or (self.log.is_titled and index == 0)
+        is_heading = self.patterns.heading.search(self.log.prefix(index)) is not None
+        is_title = is_heading or (self.log.is_titled and index == 0)
         below = range(index, index + 1 + (0 if is_title else self.rules.lines_below))
         return any(self.patterns.goes_on.search(self.line(line)) for line in below)
 

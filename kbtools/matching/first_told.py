@@ -110,7 +110,7 @@ def _is_repeated(record: Record, of_log: Iterable[Record], reader: LogReader) ->
     text = reader.message(record)
     if not text:
         return False
-    below = (other for other in of_log if other.line > record.line)
+    below = (later for later in of_log if later.line > record.line)
     return any(
         text in message or (message and message in text) for message in map(reader.message, below)
     )
