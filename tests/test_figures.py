@@ -92,7 +92,7 @@ def test_threads(name: str) -> None:
 
 
 def test_first_fresh() -> None:
-    """The table of the fourth draw counts its rows."""
+    """The table of the draw for what failed first counts its rows."""
     text = (THREADS / "README.md").read_text("utf-8")
     rows = jsonl("first-fresh.jsonl")
     assert f"`first-fresh.jsonl` has {len(rows)} threads" in text
