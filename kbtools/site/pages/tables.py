@@ -80,7 +80,7 @@ def _page(
         frame.words("tables.rows", n=len(lines)),
         columns=columns,
         lines=lines,
-        notes=_notes(frame, base) if name in base.releases else (),
+        notes=_notes(frame, base, name) if name in base.releases else (),
         back=frame.in_language(PATH),
     )
 
@@ -101,8 +101,12 @@ def shown_fact(base: Base, table: str, release: Release, name: str) -> str:
     return " ".join([*(f"+{name}" for name in added), *(f"−{name}" for name in removed)])
 
 
-def _notes(frame: Frame, base: Base) -> tuple[str, ...]:
-    return base.tables.notes_in.get(frame.language, base.tables.notes)
+def _notes(frame: Frame, base: Base, table: str = "") -> tuple[str, ...]:
+    """What a page of releases says below its rows; first, how columns of names are written."""
+    facts = base.tables.distributions[table].facts if table else {}
+    columns = ", ".join(name for name, fact in facts.items() if fact.names)
+    signs = (frame.words("tables.names", columns=columns),) if columns else ()
+    return (*signs, *base.tables.notes_in.get(frame.language, base.tables.notes))
 
 
 def _of_releases(frame: Frame, base: Base, table: str) -> tuple[tuple[str, ...], tuple[Line, ...]]:
