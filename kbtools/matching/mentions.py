@@ -46,8 +46,8 @@ PASTED = (
 in an issue tracker."""
 
 FOLLOWS = (
-    r"^[,*_]{0,3} {1,2}(?:errors? |exceptions? |messages? )?(?:occur|appear|happen|comes? up|pops? up"
-    r"|keeps?\b|(?:- )?(?:when|while|after|during)\b"
+    r"^[,*_]{0,3} {1,2}(?:errors? |exceptions? |messages? )?"
+    r"(?:occur|appear|happen|comes? up|pops? up|keeps?\b|(?:- )?(?:when|while|after|during)\b"
     r"|(?:is|was|gets?|got) (?:raised|thrown|shown|reported|printed|returned"
     r"|encountered|triggered|seen)\b)"
 )
