@@ -84,6 +84,16 @@ def matcher() -> Matcher:
             "KB0184",
         ),
         (
+            "16:26:52-725979 ERROR    Triton: InductorError\n"
+            "D:\\SD\\modules\\devices.py:397 in test_triton",
+            "KB0184",
+        ),
+        (
+            "Exception Code: 0x80000003\n"
+            "0x00007FFFC0000000, C:\\python_embeded\\Lib\\site-packages\\triton\\_C\\libtriton.pyd",
+            "KB0184",
+        ),
+        (
             "ImportError: DLL load failed while importing libtriton: "
             "动态链接库(DLL)初始化例程失败。",
             "KB0185",
