@@ -161,6 +161,7 @@ LOUD = (
     r"|(?:fatal )?error)\b|[Tt]erminate called|what\(\)|=========|Traceback |ptxas|nvcc|nvlink"
     r"|E {2,})|Assertion `|Traceback \(most recent"
     r"|\"(?:log|stderr|exc_info|exc_text|exception|traceback|stack_trace)\"\s?:"
+    r"|\b(?:init|lookup) failure:? \d"  # Ollama's discovery of GPUs
 )
 """Text that reports a problem, whatever the level of its line."""
 
