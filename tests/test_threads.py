@@ -25,7 +25,7 @@ POINTERS = [
     {"thread": "o/a#2", "expected": []},
     {"thread": "o/a#3", "expected": ["KB0001"], "first": threads.digest("  KeyError: 'x'\n")},
     {"thread": "o/a#4", "expected": []},
-    {"thread": "o/a#5", "expected": ["KB0007"], "first": 2},
+    {"thread": "o/a#5", "expected": ["KB0007"], "first": [threads.digest("x"), threads.digest("y")]},
     {"thread": "o/a#6", "expected": ["KB0007"]},
 ]
 
@@ -55,6 +55,9 @@ def test_every_thread_has_a_verdict(pointers: Path) -> None:
     [row] = threads.rows([allowed], texts, Matcher(load(ROOT)))
     assert row.verdict == "allowed"
     assert (threads.shares([row]).answered, threads.shares([row]).sure) == (0, 0)
+    either = threads.Pointer("o/a#3", (), first=(threads.digest("x"), threads.digest("KeyError: 'x'")))
+    [row] = threads.rows([either], texts, Matcher(load(ROOT)))
+    assert row.first == "right"
     assert result.no_text == ("o/a#6",)
     assert [row.first for row in rows] == [
         "right",

@@ -40,8 +40,9 @@ class Pointer(msgspec.Struct, frozen=True):
     """Ids of articles, each of them right; none where no article is."""
     allowed: tuple[str, ...] = ()
     """Articles that mislead nobody, where none is right: those about a wrapper, say."""
-    first: int | str | None = None
-    """The line that failed first: its number, or the first digits of its digest."""
+    first: int | str | tuple[str, ...] | None = None
+    """The line that failed first: its number, or the first digits of its digest. Several digests
+    where each of several lines would be right, such as an exception and the line it quotes."""
 
     @property
     def file(self) -> str:
@@ -155,13 +156,17 @@ def _row(pointer: Pointer, diagnosis: Diagnosis) -> Row:
     )
 
 
-def _first_verdict(expected: int | str | None, first: FirstFailure | None) -> FirstVerdict:
+def _first_verdict(
+    expected: int | str | tuple[str, ...] | None, first: FirstFailure | None
+) -> FirstVerdict:
     if expected is None:
         return "unknown"
     if first is None:
         return "none"
-    answer = first.line if isinstance(expected, int) else digest(first.text)
-    return "right" if answer == expected else "wrong"
+    if isinstance(expected, int):
+        return "right" if first.line == expected else "wrong"
+    digests = (expected,) if isinstance(expected, str) else expected
+    return "right" if digest(first.text) in digests else "wrong"
 
 
 def _verdict(pointer: Pointer, answer: Sequence[str]) -> Verdict:
