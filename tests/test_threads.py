@@ -25,7 +25,11 @@ POINTERS = [
     {"thread": "o/a#2", "expected": []},
     {"thread": "o/a#3", "expected": ["KB0001"], "first": threads.digest("  KeyError: 'x'\n")},
     {"thread": "o/a#4", "expected": []},
-    {"thread": "o/a#5", "expected": ["KB0007"], "first": [threads.digest("x"), threads.digest("y")]},
+    {
+        "thread": "o/a#5",
+        "expected": ["KB0007"],
+        "first": [threads.digest("x"), threads.digest("y")],
+    },
     {"thread": "o/a#6", "expected": ["KB0007"]},
 ]
 
@@ -55,9 +59,18 @@ def test_every_thread_has_a_verdict(pointers: Path) -> None:
     [row] = threads.rows([allowed], texts, Matcher(load(ROOT)))
     assert row.verdict == "allowed"
     assert (threads.shares([row]).answered, threads.shares([row]).sure) == (0, 0)
-    either = threads.Pointer("o/a#3", (), first=(threads.digest("x"), threads.digest("KeyError: 'x'")))
+    either = threads.Pointer(
+        "o/a#3", (), first=(threads.digest("x"), threads.digest("KeyError: 'x'"))
+    )
     [row] = threads.rows([either], texts, Matcher(load(ROOT)))
     assert row.first == "right"
+    logged = "[rank0]: KeyError: 'x'"
+    (texts / "o__a__3.txt").write_text(logged)
+    for line in (logged, "KeyError: 'x'"):
+        [row] = threads.rows(
+            [threads.Pointer("o/a#3", (), first=threads.digest(line))], texts, Matcher(load(ROOT))
+        )
+        assert row.first == "right"
     assert result.no_text == ("o/a#6",)
     assert [row.first for row in rows] == [
         "right",

@@ -42,7 +42,8 @@ class Pointer(msgspec.Struct, frozen=True):
     """Articles that mislead nobody, where none is right: those about a wrapper, say."""
     first: int | str | tuple[str, ...] | None = None
     """The line that failed first: its number, or the first digits of its digest. Several digests
-    where each of several lines would be right, such as an exception and the line it quotes."""
+    where each of several lines would be right, such as an exception and the line it quotes. A
+    digest is that of the line in the text, or of what is left of it without a logger's prefix."""
 
     @property
     def file(self) -> str:
@@ -140,10 +141,10 @@ def rows(threads: Iterable[Pointer], texts: Path, matcher: Matcher) -> Iterator[
         except OSError:
             yield Row(pointer.thread, pointer.expected, (), False, "no text")
         else:
-            yield _row(pointer, matcher.diagnose(text))
+            yield _row(pointer, matcher.diagnose(text), text)
 
 
-def _row(pointer: Pointer, diagnosis: Diagnosis) -> Row:
+def _row(pointer: Pointer, diagnosis: Diagnosis, text: str) -> Row:
     answer = tuple(match.id for match in diagnosis.matches)
     return Row(
         thread=pointer.thread,
@@ -151,13 +152,13 @@ def _row(pointer: Pointer, diagnosis: Diagnosis) -> Row:
         answer=answer,
         sure=bool(answer) and diagnosis.matches[0].confident,
         verdict=_verdict(pointer, answer),
-        first=_first_verdict(pointer.first, diagnosis.first),
+        first=_first_verdict(pointer.first, diagnosis.first, text),
         first_sure=diagnosis.first is not None and diagnosis.first.confident,
     )
 
 
 def _first_verdict(
-    expected: int | str | tuple[str, ...] | None, first: FirstFailure | None
+    expected: int | str | tuple[str, ...] | None, first: FirstFailure | None, text: str
 ) -> FirstVerdict:
     if expected is None:
         return "unknown"
@@ -165,8 +166,11 @@ def _first_verdict(
         return "none"
     if isinstance(expected, int):
         return "right" if first.line == expected else "wrong"
-    digests = (expected,) if isinstance(expected, str) else expected
-    return "right" if digest(first.text) in digests else "wrong"
+    line = (text.splitlines() + [""] * first.line)[first.line - 1]
+    answers = {digest(first.text), digest(line)}
+    return (
+        "right" if answers & set([expected] if isinstance(expected, str) else expected) else "wrong"
+    )
 
 
 def _verdict(pointer: Pointer, answer: Sequence[str]) -> Verdict:
