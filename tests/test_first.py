@@ -189,6 +189,28 @@ def test_a_title_alone_is_the_best_there_is() -> None:
     assert first_of(f"{title}a.find_spec() not found; falling back to b.find()\n").line == 1
 
 
+def test_a_title_with_a_tag() -> None:
+    """An exception behind the tag of a tracker counts as one in a title without it."""
+    cut = '\n\nTraceback (most recent call last):\n  File "a.py", line 1, in <module>\n'
+    for tag in ("[Usage]: ", "[Bug]: ", "[Bug]: ["):
+        assert first_of(f"# {tag}ImportError: libx.so: undefined symbol: f{cut}").line == 1
+    assert first_of(f"# [Bug]: It does not start{cut}").line == 3
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        ("EOFError: Ran out of input\n10:00:00 ERROR Exception: No model! Ran out of input\n", 1),
+        ("EOFError\nValueError: a\n", 2),
+        ("# It has an error\n\nError occurred when executing KSampler:\n\ntwo devices\n", 3),
+        ("# It ends in an error\n\n  (0) INTERNAL:  NCCL: unhandled system error.\n", 3),
+    ],
+)
+def test_forms_of_programs(log: str, line: int) -> None:
+    """The end of a file is no lost connection; ComfyUI and TensorFlow have forms of their own."""
+    assert first_of(log).line == line
+
+
 def test_an_exception_above_its_chain_is_no_title() -> None:
     """The first line of a log that is cut is the cause of the exception that it is chained to."""
     chained = "The above exception was the direct cause of the following exception:\n\n"

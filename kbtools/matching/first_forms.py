@@ -151,8 +151,9 @@ FORMS = (
         (
             r"[Cc]onnection (?:was )?(?:reset|closed|aborted|refused|lost)",
             r"(?:reset|closed) by (?:remote )?peer|[Bb]roken pipe|remote process (?:has )?exited",
-            r"^(?:[\w.]{0,100}\.)?(?:EOFError|BrokenPipeError|Connection\w{0,20}Error"
-            r"|CancelledError|IncompleteReadError|BrokenProcessPool|ServerDisconnectedError)\b",
+            # pickle runs out of input at the end of a file, not of a connection
+            r"^(?:[\w.]{0,100}\.)?(?:EOFError(?!: Ran out of input)|BrokenPipeError"
+            r"|Connection\w{0,20}Error|CancelledError|IncompleteReadError|BrokenProcessPool|ServerDisconnectedError)\b",
         ),
     ),
     Form(
@@ -201,6 +202,9 @@ FORMS = (
             # names of errors in C: cudaErrorInvalidDevice: text   Triton Error [CUDA]: text
             r"^[a-z]{2,6}Error[A-Z]\w{2,60}: \S|^[A-Z]\w{2,20} Error \[[A-Z]{2,8}\]: \S",
             r"\bNVRM: Xid \(|\bfallen off the bus\b|^\*\*\* An error occurred in MPI_\w",
+            # TensorFlow, of one of several:   (0) INTERNAL: text
+            r"^\(\d{1,3}\) (?:INTERNAL|UNKNOWN|UNAVAILABLE|RESOURCE_EXHAUSTED|INVALID_ARGUMENT"
+            r"|Internal|Unknown|Unavailable|Resource exhausted|Invalid argument): {1,3}\S",
         ),
     ),
     Form(
@@ -229,6 +233,7 @@ FORMS = (
             r"\b\w{0,4}[A-Z]{3,12} (?:error|failure)\b",
             r"\b[A-Z]\w{2,12} failure (?:\d|')|\b(?:CUDA|HIP|GPU) out of memory\b",
             r"\b[A-Z]{3,12}_STATUS_(?!SUCCESS)[A-Z_]{4}|\bCUDA_ERROR_[A-Z_]{4}",
+            r"^Error occurred when executing [^\n:]{1,80}:$",  # ComfyUI: the message stands below
             r"^\[E:\w|\blevel=[\"']?(?:error|ERROR|fatal|FATAL)\b",
             r"^[\w./+-]{1,80}: (?:error|failed|unable|cannot|could not) \w",
         ),

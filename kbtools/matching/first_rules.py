@@ -44,6 +44,7 @@ PROSE = (
     r"|A|An|In|On|For|As|At|By|To|With|Now|However|Although|Since|Unfortunately|Every|Some|Even"
     r"|Maybe|Just|Getting|Got|Trying|Running)[ ,'’!].{0,400}[a-z] [a-z].{0,400}[a-z] [a-z]"
     r"|^\[(?:[Bb]ug|BUG|Issue|Question|Usage|Help|Feature)\]"
+    r"(?!:? {0,2}\[?[\w.]{1,80}(?:Error|Exception): )"
 )
 """A sentence, not a line of a log."""
 GUESS = r"\b(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\b"
