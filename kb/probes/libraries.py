@@ -10,7 +10,7 @@ from kb_probes.facts import requirement, torch
 from kbtools.doctor.installed import files_of
 from kbtools.doctor.loader import VARIABLE, Loader, header_of, library_path, opened
 from kbtools.doctor.machine import Machine
-from kbtools.doctor.probe import Finding, probe
+from kbtools.doctor.probe import RISK, Finding, probe
 from kbtools.doctor.ranges import release, within
 
 UNSET = "unset LD_LIBRARY_PATH"
@@ -305,4 +305,38 @@ def shared_files(machine: Machine, names: List[str]) -> Iterator[Finding]:
             " + ".join(both),
             keep,
             f"pip uninstall -y {gone}\npip install --force-reinstall --no-deps {keep}",
+        )
+
+
+@probe(
+    "openmp-runtimes-share-little-tls",
+    "KB0181",
+    "Several packages bring libgomp, and an old glibc has little room for variables of threads.",
+    "多个包各自带有 libgomp，而旧版 glibc 留给线程变量的空间很小。",
+    level=RISK,
+    when=("importing all of them in one process", "在同一进程中导入它们"),
+)
+def several_openmp_runtimes(machine: Machine) -> Iterator[Finding]:
+    """On 64-bit Arm, glibc up to 2.31 gives the reserve away to whoever comes first."""
+    libc = release(machine.interpreter.libc)
+    if machine.interpreter.machine != "aarch64" or not libc or libc >= (2, 32):
+        return
+    folders = [
+        posixpath.join(site, "torch/lib" if name == "torch" else name)
+        for site in machine.interpreter.path
+        for name in machine.names(site)
+        if name.endswith(".libs") or name == "torch"
+    ]
+    copies = [
+        posixpath.join(folder, library)
+        for folder in folders
+        for library in machine.names(folder)
+        if library.startswith("libgomp")
+    ]
+    if len(copies) > 1:
+        yield Finding(
+            ", ".join(copies[:3]),
+            f"{len(copies)} × libgomp, glibc {machine.interpreter.libc}",
+            "glibc >= 2.32",
+            "LD_PRELOAD=PATH-IN-THE-MESSAGE python train.py",
         )

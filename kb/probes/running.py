@@ -310,6 +310,21 @@ def launches_are_blocking(machine: Machine) -> Iterator[Finding]:
 
 
 @probe(
+    "fork-asked-for",
+    "KB0047",
+    "vLLM is told to fork its workers, which cannot use CUDA if the program has used it before.",
+    "vLLM 被指定用 fork 启动 worker；如果程序此前已使用过 CUDA，worker 将无法使用。",
+    level=RISK,
+    when=("CUDA before the engine is created", "创建引擎之前使用 CUDA"),
+)
+def fork_asked_for(machine: Machine) -> Iterator[Finding]:
+    """The variable is vLLM's."""
+    name = "VLLM_WORKER_MULTIPROC_METHOD"
+    if machine.distribution("vllm") and machine.environment.get(name) == "fork":
+        yield Finding(f"{name}=fork", "fork", "spawn", f"export {name}=spawn")
+
+
+@probe(
     "proxy-for-this-machine",
     "KB0182",
     "Requests to this machine's own servers go to the proxy.",

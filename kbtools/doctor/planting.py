@@ -64,6 +64,7 @@ class MachineSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     python: str = "3.12.3"
     site: str = "/venv/lib/python3.12/site-packages"
     libc: str = "2.39"
+    processor: str = "x86_64"
     path: tuple[str, ...] = ()
     """More folders of packages, in front of `site`."""
 
@@ -197,7 +198,7 @@ def _interpreter(spec: MachineSpec) -> Interpreter:
         platinclude=include,
         suffix=f".cpython-{short.replace('.', '')}-x86_64-linux-gnu.so",
         platform="linux",
-        machine="x86_64",
+        machine=spec.processor,
         libc=spec.libc,
         user_site="/home/ada/.local/lib/python3.12/site-packages",
     )
