@@ -100,7 +100,7 @@ FORMS = (
             r"\bkilled due to .{0,60}\bmemory\b",
             r"\b[Oo]ut of memory: [Kk]ill|\boom[-_]kill|\bOOMKilled\b|[Dd]etected \d+ oom",
             r"^Fatal Python error: (?!Aborted)|[Pp]rocess received signal|Segfault encountered",
-            r"\bsegfault at [0-9a-f]|^Memory access fault by GPU",
+            r"\bsegfault at [0-9a-f]|^Memory access fault by \w",
         ),
     ),
     Form(Weight.CAUSE, "exception", (r"\bthread terminated with exception: (?!\[)",)),
@@ -178,7 +178,7 @@ FORMS = (
         (
             r"\b[Aa]ssertion .{1,400} failed\b|\b[Aa]ssertion failed\b|\bCheck failed: ",
             r"^(?:[\w.]{1,100}\.)?AssertionError\b",
-            r"\b[A-Z]{2,12}_ASSERT(?:\(.{1,300}\) failed|: \S)|^GPUassert: ",
+            r"\b[A-Z]{2,12}_ASSERT(?:\(.{1,300}\) failed|: \S)|^[A-Z]{2,4}assert: ",
             # the C library
             r"^(?:(?:\*\*\* )?Error in `[^']{1,200}': )?"
             r"(?:double free or corruption|free\(\): |(?:malloc|realloc)(?:_consolidate)?\(\): "
@@ -231,8 +231,8 @@ FORMS = (
             r"\b[Ff]ailed ?: \S|\bFAIL\b .{0,200}\berror=",
             r"^(?:[Ff]ailed to|[Uu]nable to(?! find image )|Cannot|Could not) ",
             r"\b\w{0,4}[A-Z]{3,12} (?:error|failure)\b",
-            r"\b[A-Z]\w{2,12} failure (?:\d|')|\b(?:CUDA|HIP|GPU) out of memory\b",
-            r"\b[A-Z]{3,12}_STATUS_(?!SUCCESS)[A-Z_]{4}|\bCUDA_ERROR_[A-Z_]{4}",
+            r"\b[A-Z]\w{2,12} failure (?:\d|')|\b[A-Z]{3,4} out of memory\b",
+            r"\b[A-Z]{3,12}_STATUS_(?!SUCCESS)[A-Z_]{4}|\b[A-Z]{4}_ERROR_[A-Z_]{4}",
             r"^Error occurred when executing [^\n:]{1,80}:$",  # ComfyUI: the message stands below
             r"^\[E:\w|\blevel=[\"']?(?:error|ERROR|fatal|FATAL)\b",
             r"^[\w./+-]{1,80}: (?:error|failed|unable|cannot|could not) \w",

@@ -18,7 +18,7 @@ ALARMS = (
     *("timed out", "xit code", "xit status", "xitcode", "xited", "died", "Died", "not found"),
     *("No such file", "ermission denied", "undefined ", "Unsupported", "Interrupt", "OutOf"),
     *("refused", "nable to", "annot", "ould not", "CRITICAL", "panic", "No space", "oom-kill"),
-    *("OOMKilled", "not recognized as", "bus error", "[E:", "_STATUS_", "CUDA_ERROR_"),
+    *("OOMKilled", "not recognized as", "bus error", "[E:", "_STATUS_"),
     *("oom_kill", "ut of memory", "build stopped", "above exception", "========= ", "atchdog"),
     *("reset by peer", "closed by peer", "roken pipe", "Expired", "No module named", "llegal in"),
     *("multiple definition", "segfault at", "FAIL file", "panicked at", "orrupt", "free(): "),

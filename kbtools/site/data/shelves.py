@@ -20,6 +20,8 @@ GRAM = 8
 """Characters of a literal that stand for it."""
 SHELF = 48
 """Numbers on a shelf."""
+SHARED = 12
+"""Literals that may have the same characters, if these stand for several of them."""
 BASE, MIX, DROPPED = 0x01000193, 0x9E3779B1, 8
 """Of `number_of`: any odd number would do, and 24 bits are left."""
 WORD = 0xFFFFFFFF
@@ -63,13 +65,16 @@ def shelves_of(index: Index) -> list[tuple[list[int], list[IndexEntry]]]:
         for signature in entry.signatures
         for gram in set(_grams(signature.literal))
     )
+    pairs = [(s.literal, entry) for entry in index.entries for s in entry.signatures]
     owners: dict[int, list[IndexEntry]] = {}
-    for entry in index.entries:
-        for signature in entry.signatures:
-            if candidates := list(_grams(signature.literal)):
-                # the rarest: what many literals have would fetch them all
-                rarest = min(candidates, key=lambda gram: grams[gram])
-                owners.setdefault(number_of(rarest), []).append(entry)
+    # short literals have least choice; longer ones stand beside them if they can, since a text with
+    # both then needs one shelf
+    for literal, entry in sorted(pairs, key=lambda pair: len(pair[0])):
+        if candidates := list(_grams(literal)):
+            # the rarest: what many literals have would fetch them all
+            shared = [g for g in candidates if grams[g] <= SHARED and number_of(g) in owners]
+            rarest = min(shared or candidates, key=lambda gram: grams[gram])
+            owners.setdefault(number_of(rarest), []).append(entry)
     numbers = sorted(owners)
     parts = [numbers[start : start + SHELF] for start in range(0, len(numbers), SHELF)]
     return [
