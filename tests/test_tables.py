@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import http.server
 import json
 import os
@@ -220,9 +221,42 @@ def test_show_and_list(root: Path, shelf: Shelf) -> None:
     assert run_command(root, "tables", "show", "nothing").exit_code == 2
 
 
+def test_a_document_is_matched(root: Path, shelf: Shelf, tmp_path: Path) -> None:
+    """A statement for each number; it names the address, and the digest of what was read."""
+    with (root / "tables.toml").open("a") as file:
+        file.write(
+            '[reported.errors]\nsource = "https://localhost:9/errors.h"\nread = "2026-01-31"\n'
+            "about = 'number'\npattern = '#define (?P<name>[A-Z_]+) (?P<number>[0-9]+)'\n"
+        )
+    header = tmp_path / "errors.h"
+    header.write_text("#define LOST 79\n#define GONE 79\n#define OTHER 80\n#define TEXT (81)\n")
+
+    unreachable = run_command(root, "tables", "sync", "errors")
+    assert unreachable.exit_code == 2 and "--copy FILE" in unreachable.output
+    assert run_command(root, "tables", "sync", "errors", "--copy", str(header)).exit_code == 0
+    lost, other = store.read(config.find(root)).statements["errors"]
+    assert lost.about == {"number": "==79"} and lost.facts == {"name": ("LOST", "GONE")}
+    assert other.about == {"number": "==80"} and other.basis == "reported"
+    assert other.source.file == "https://localhost:9/errors.h"
+    assert other.source.sha256 == hashlib.sha256(header.read_bytes()).hexdigest()
+
+    again = run_command(root, "tables", "sync", "errors")
+    assert again.exit_code == 0 and "2 rows, as it was" in again.output
+    header.write_text("nothing of the kind")
+    empty = run_command(root, "tables", "sync", "errors", "--copy", str(header))
+    assert empty.exit_code == 2 and "matches nothing" in empty.output
+    assert run_command(root, "tables", "sync", "--copy", str(header)).exit_code == 2
+
+
 @pytest.mark.parametrize(
     "text",
-    ["[distributions.'A B']", "[distributions.a]\n[programs.a]\nscript='a.py'", "unknown = 1"],
+    [
+        "[distributions.'A B']",
+        "[distributions.a]\n[programs.a]\nscript='a.py'",
+        "unknown = 1",
+        "[reported.a]\nsource='https://a'\nread='2026-01-31'\npattern='(?P<b>.)'",
+        "[reported.a]\nsource='https://a'\nread='2026-01-31'\npattern='('",
+    ],
 )
 def test_a_wrong_declaration(root: Path, text: str) -> None:
     """It is an error that names the file."""

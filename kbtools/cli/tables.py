@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -52,14 +53,27 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     metavar="TOOLCHAIN",
     help="Run programs on this toolchain alone, and keep their other rows.",
 )
+@click.option(
+    "--copy",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Read the document of table NAME from this file, not from its address.",
+)
 @click.pass_context
-def sync(ctx: click.Context, names: tuple[str, ...], again: bool, toolchain: str | None) -> None:
+def sync(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    again: bool,
+    toolchain: str | None,
+    copy: Path | None,
+) -> None:
     """Write the tables NAME..., or all that are read off the package index and documents.
 
     Of a wheel only its metadata and what tables.toml asks for are downloaded, in parts. A row
     whose file was read before stays as it is. A table that a program makes is written only if it
     is named: its toolchains are used as they are built here. With --on, the programs NAME..., or
-    all that run on the toolchain which TOOLCHAIN is derived from, run there.
+    all that run on the toolchain which TOOLCHAIN is derived from, run there. With --copy, a
+    document is read from a file, as of a checkout; its rows name the address and the digest.
 
     The exit code is 2 if a table could not be written; the others are.
     """
@@ -78,6 +92,8 @@ def sync(ctx: click.Context, names: tuple[str, ...], again: bool, toolchain: str
     def say(text: str) -> None:
         click.echo(f"  {text}", err=True)
 
+    if copy and (len(names) != 1 or names[0] not in declarations.reported):
+        raise click.UsageError("--copy needs the name of one table of a document")
     if toolchain:
         _sync_on(config, declarations, names, toolchain)
         return
@@ -91,7 +107,8 @@ def sync(ctx: click.Context, names: tuple[str, ...], again: bool, toolchain: str
                 printed = programs.statements(config, name, declarations.programs[name], say)
                 number, changed = len(printed), store.write(config, name, printed)
             elif name in declarations.reported:
-                reported = sync.reported(declarations.reported[name])
+                known = () if again or copy else store.read_statements(config, name)
+                reported = sync.reported(declarations.reported[name], settings, known, copy)
                 number, changed = len(reported), store.write(config, name, reported)
             else:
                 raise TablesError(f"no table `{name}`; see: kbtools tables list")

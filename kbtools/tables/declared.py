@@ -55,12 +55,17 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
 
 
 class Reported(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Statements of a document, which nobody measured here."""
+    """Statements of a document, which nobody measured here: typed, or matched by a pattern."""
 
     source: Annotated[str, Meta(pattern=r"^https://")]
     read: str
     """The day on which the document was read, as in `2026-01-31`."""
-    statements: tuple[dict[str, object], ...]
+    statements: tuple[dict[str, object], ...] = ()
+    pattern: str = ""
+    """Regular expression with named groups; each place of the document that it matches is a
+    statement."""
+    about: str = ""
+    """The group of `pattern` whose number a statement is about; the other groups are facts."""
     title: str = ""
 
 
@@ -114,4 +119,11 @@ def read_tables(config: Config) -> Tables:
                 re.compile(fact.pattern)
         except (InvalidSpecifier, re.error) as error:
             raise TablesError(f"{file}: {name}: {error}") from error
+    for name, reported in tables.reported.items():
+        try:
+            groups = re.compile(reported.pattern).groupindex
+        except re.error as error:
+            raise TablesError(f"{file}: {name}: {error}") from error
+        if reported.pattern and reported.about not in groups:
+            raise TablesError(f"{file}: {name}: `about` must name a group of `pattern`")
     return tables

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
+import re
+import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
+from pathlib import Path
 from urllib.parse import urljoin
 
 import msgspec
@@ -20,7 +24,7 @@ from kbtools.tables.declared import Distribution, Reported, Tables, TablesError
 from kbtools.tables.files import Named, parse
 from kbtools.tables.model import SOURCE, Origin, Release, Statement
 from kbtools.tables.store import read_releases
-from kbtools.toolchains.package_index import IndexFile, files_of
+from kbtools.toolchains.package_index import IndexFile, files_of, open_url
 from kbtools.toolchains.pip_settings import PipSettings
 
 AT_ONCE = 4
@@ -173,20 +177,57 @@ def requirements(texts: Iterable[str], patterns: Sequence[str]) -> Iterator[str]
             yield str(requirement)
 
 
-def reported(declared: Reported) -> tuple[Statement, ...]:
-    """The statements of a document.
+def reported(
+    declared: Reported,
+    settings: PipSettings,
+    known: Sequence[Statement] = (),
+    copy: Path | None = None,
+) -> tuple[Statement, ...]:
+    """The statements of a document; without a pattern the document is not read.
+
+    Args:
+        declared: The document.
+        settings: Say how a server is reached.
+        known: Its rows; they stay if they are of the same address and day.
+        copy: A file with the document's content; it is read in place of the address.
 
     Raises:
-        TablesError: they cannot be decoded.
+        TablesError: they cannot be decoded, or the document cannot be read or has none.
     """
+    origin, written = Origin(declared.source), declared.statements
+    if declared.pattern:
+        if {(row.source.file, str(row.date)) for row in known} == {(origin.file, declared.read)}:
+            return tuple(known)
+        content = _content(declared.source, settings, copy)
+        origin = Origin(declared.source, hashlib.sha256(content).hexdigest(), len(content))
+        written = tuple(matched(declared, content.decode("utf-8", "replace")))
+        if not written:
+            raise TablesError(f"{declared.source}: its pattern in tables.toml matches nothing")
     try:
         day = datetime.date.fromisoformat(declared.read)
-        origin = msgspec.to_builtins(Origin(declared.source))
-        return tuple(
-            msgspec.convert(
-                statement | {"source": origin, "date": day, "basis": "reported"}, Statement
-            )
-            for statement in declared.statements
-        )
+        common = {"source": msgspec.to_builtins(origin), "date": day, "basis": "reported"}
+        return tuple(msgspec.convert(statement | common, Statement) for statement in written)
     except (ValueError, msgspec.ValidationError) as error:
         raise TablesError(f"tables.toml: {declared.source}: {error}") from error
+
+
+def matched(declared: Reported, text: str) -> Iterator[dict[str, object]]:
+    """A statement for each number in a document, with what the other groups matched."""
+    facts: dict[str, dict[str, list[str]]] = {}
+    for match in re.finditer(declared.pattern, text):
+        groups = match.groupdict(default="")
+        row = facts.setdefault(groups.pop(declared.about), {})
+        for name, value in groups.items():
+            row.setdefault(name, []).append(value)
+    for number, row in facts.items():
+        yield {"about": {declared.about: f"=={number}"}, "facts": row}
+
+
+def _content(url: str, settings: PipSettings, copy: Path | None) -> bytes:
+    try:
+        if copy:
+            return copy.read_bytes()
+        with open_url(urllib.request.Request(url), settings) as response:
+            return response.read()
+    except OSError as error:
+        raise TablesError(f"{copy or url}: {error}; --copy FILE reads a copy of it") from error
