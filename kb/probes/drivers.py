@@ -16,6 +16,11 @@ from kbtools.doctor.probe import RISK, Finding, probe
 from kbtools.doctor.ranges import release
 
 LIBRARY = "libcuda.so.1"
+PERSISTENCE = (
+    "nvidia-smi",
+    "--query-gpu=index,persistence_mode,display_active",
+    "--format=csv,noheader",
+)
 
 
 def driver_library(machine: Machine) -> "Loaded | None":
@@ -234,6 +239,30 @@ def kernel_log(machine: Machine) -> "str | None":
         if result and not result.code and result.output.strip():
             return result.output
     return None
+
+
+@probe(
+    "persistence-off",
+    "KBN0240",
+    "The driver shuts a GPU down whenever no program uses it: persistence mode is off.",
+    "没有程序使用时驱动会关闭 GPU：persistence mode 没有开启。",
+    level=RISK,
+    when=("the start of every program", "每个程序启动时"),
+)
+def persistence_off(machine: Machine) -> Iterator[Finding]:
+    """Only for GPUs without a display, on a host: a display keeps its GPU initialised."""
+    if not gpus(machine) or (machine.read("/proc/1/comm") or "").strip() not in ("systemd", "init"):
+        return
+    result = machine.run(PERSISTENCE)
+    rows = [line.split(", ") for line in (result.output if result else "").splitlines()]
+    off = [row[0] for row in rows if row[1:] == ["Disabled", "Disabled"]]
+    if off:
+        yield Finding(
+            f"GPU {', '.join(off)}",
+            "persistence_mode Disabled",
+            "Enabled",
+            "sudo systemctl enable --now nvidia-persistenced   # or: sudo nvidia-smi -pm 1",
+        )
 
 
 @probe(

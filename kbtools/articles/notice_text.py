@@ -27,9 +27,12 @@ def standing(notice: Notice, word: str = "reported") -> str:
 
 
 def window(notice: Notice) -> str:
-    """The versions on which the failure is reported, as in `triton >=3.4,<3.6 or …`."""
+    """The versions on which the failure is reported, as in `triton >=3.4,<3.6 or any driver`."""
     return " or ".join(
-        " and ".join(f"{name} {versions}" for name, versions in alternative.items())
+        " and ".join(
+            f"any {name}" if versions == "*" else f"{name} {versions}"
+            for name, versions in alternative.items()
+        )
         for alternative in notice.matter.affected
     )
 

@@ -61,12 +61,13 @@ class NoticeMatter(msgspec.Struct, frozen=True, omit_defaults=True, rename="keba
     stage: str
     severity: str
     affected: Annotated[tuple[dict[str, str], ...], Meta(min_length=1)]
-    bounds: Annotated[tuple[ReportedBound, ...], Meta(min_length=1)]
     remedies: Annotated[tuple[Remedy, ...], Meta(min_length=1)]
     threads: Annotated[tuple[Reference, ...], Meta(min_length=1)]
     basis: Literal["reported"]
     looked_up: datetime.date
     """The day on which the threads were read."""
+    bounds: tuple[ReportedBound, ...] = ()
+    """Of every clause of `affected`; none where every release fails."""
     hardware: Hardware | None = None
     no_help: tuple[Dead, ...] = msgspec.field(default=(), name="not")
     signatures: tuple[Signature, ...] = ()
