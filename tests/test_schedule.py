@@ -36,7 +36,7 @@ def test_longest_first() -> None:
 
 
 def test_the_queues() -> None:
-    """Whole GPUs come first; then places on several GPUs, then on one; then no GPU.
+    """Several GPUs come first; then one for itself, then a place on one; then no GPU.
 
     With one job at a time nothing but the order decides.
     """
@@ -47,7 +47,7 @@ def test_the_queues() -> None:
         Job(3, gpus=2, seconds=1.0),
         Job(4, gpus=1),
     ]
-    assert starts(jobs, Capacity(jobs=1, gpus=2)) == [2, 3, 4, 1, 0]
+    assert starts(jobs, Capacity(jobs=1, gpus=2)) == [3, 2, 4, 1, 0]
 
 
 def test_what_waits_for_a_gpu_holds_no_worker() -> None:
@@ -68,7 +68,7 @@ def test_no_sharer_starts_where_an_exclusive_job_waits() -> None:
     assert first and first.job.number == 10
     assert schedule.start() is None, "its GPU is its own"
     schedule.end(first)
-    assert [p.job.number for p in iter(schedule.start, None)] == [0, 1]
+    assert [p.job.number for p in iter(schedule.start, None)] == [0, 9]
 
 
 def test_a_gpu_that_nobody_waits_for_is_shared() -> None:
@@ -83,7 +83,25 @@ def test_a_gpu_that_nobody_waits_for_is_shared() -> None:
         forks_are_ready=False,
     )
     placements = list(iter(schedule.start, None))
-    assert [(p.job.number, p.gpus) for p in placements] == [(1, (1,)), (2, (1,))]
+    assert [(p.job.number, p.gpus) for p in placements] == [(1, (1,)), (8, (1,))]
+
+
+def test_long_and_short_ones_share_in_turn() -> None:
+    """The short ones wait for the driver while the long ones compute; the unseen start first."""
+    seconds = [None, 9.0, 8.0, 0.3, 0.2]
+    jobs = [Job(n, gpus=1, seconds=expected) for n, expected in enumerate(seconds)]
+    assert starts(jobs, Capacity(jobs=1, gpus=1)) == [0, 4, 1, 3, 2]
+
+
+def test_some_gpus_are_shared_from_the_beginning_on() -> None:
+    """What wants a GPU for itself holds the part of them that it needs for the whole run."""
+    alone = [Job(n, gpus=1, alone=True, seconds=4.0) for n in range(4)]
+    shared = [Job(n, gpus=1, seconds=4.0) for n in range(4, 12)]
+    ran = run([*alone, *shared], Capacity(jobs=9, gpus=2, share=2))
+    assert [(ran[n].begin, ran[n].gpus) for n in range(4)] == [(4.0 * n, (0,)) for n in range(4)]
+    assert all(ran[n].gpus == (1,) for n in range(4, 12))
+    without = run(alone, Capacity(jobs=9, gpus=2, share=2))
+    assert [without[n].begin for n in range(4)] == [0.0, 0.0, 4.0, 4.0], "nobody else wants them"
 
 
 def test_several_gpus_are_shared() -> None:
