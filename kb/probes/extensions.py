@@ -119,16 +119,18 @@ def torchvision_of_another_torch(machine: Machine) -> Iterator[Finding]:
         yield from listed
         folder = machine.folder_of(name)
         text = machine.read(f"{folder}/version.py") if folder and build and not listed else None
-        cuda = re.search(r"^cuda\s*=\s*(?:'([\d.]+)'|None)", text or "", re.MULTILINE)
-        if not build or not cuda or not (build.cuda or build.version.endswith("+cpu")):
+        built = re.search(
+            r"^__version__\s*=\s*['\"]([^'\"]+\+(?:cpu|cu(\d+)\d))['\"]", text or "", re.MULTILINE
+        )
+        if not build or not built or not (build.cuda or build.version.endswith("+cpu")):
             continue
-        if major(cuda[1] or "") != major(build.cuda):
+        if major(built[2] or "") != major(build.cuda):
             yield Finding(
                 f"{folder}/version.py",
-                f"{name} {machine.version(name)}, cuda = {cuda[1]}",
+                f"{name} {built[1]}",
                 f"torch {build.version}, cuda = {build.cuda or None}",
                 "pip install --force-reinstall --no-deps "
-                f"{name} --index-url {index_of(build.version)}",
+                f"{name}=={built[1].partition('+')[0]} --index-url {index_of(build.version)}",
             )
 
 
