@@ -229,16 +229,16 @@ def test_a_document_is_matched(root: Path, shelf: Shelf, tmp_path: Path) -> None
             "about = 'number'\npattern = '#define (?P<name>[A-Z_]+) (?P<number>[0-9]+)'\n"
         )
     header = tmp_path / "errors.h"
-    header.write_text("#define LOST 79\n#define GONE 79\n#define OTHER 80\n#define TEXT (81)\n")
+    header.write_text("#define LOST 79\n#define GONE 79\n#define BUS 80\n#define TEXT (81)\n")
 
     unreachable = run_command(root, "tables", "sync", "errors")
     assert unreachable.exit_code == 2 and "--copy FILE" in unreachable.output
     assert run_command(root, "tables", "sync", "errors", "--copy", str(header)).exit_code == 0
-    lost, other = store.read(config.find(root)).statements["errors"]
+    lost, bus = store.read(config.find(root)).statements["errors"]
     assert lost.about == {"number": "==79"} and lost.facts == {"name": ("LOST", "GONE")}
-    assert other.about == {"number": "==80"} and other.basis == "reported"
-    assert other.source.file == "https://localhost:9/errors.h"
-    assert other.source.sha256 == hashlib.sha256(header.read_bytes()).hexdigest()
+    assert bus.about == {"number": "==80"} and bus.basis == "reported"
+    assert bus.source.file == "https://localhost:9/errors.h"
+    assert bus.source.sha256 == hashlib.sha256(header.read_bytes()).hexdigest()
 
     again = run_command(root, "tables", "sync", "errors")
     assert again.exit_code == 0 and "2 rows, as it was" in again.output

@@ -180,7 +180,7 @@ def requirements(texts: Iterable[str], patterns: Sequence[str]) -> Iterator[str]
 def reported(
     declared: Reported,
     settings: PipSettings,
-    known: Sequence[Statement] = (),
+    rows: Sequence[Statement] = (),
     copy: Path | None = None,
 ) -> tuple[Statement, ...]:
     """The statements of a document; without a pattern the document is not read.
@@ -188,7 +188,7 @@ def reported(
     Args:
         declared: The document.
         settings: Say how a server is reached.
-        known: Its rows; they stay if they are of the same address and day.
+        rows: Of its table; they stay if they are of the same address and day.
         copy: A file with the document's content; it is read in place of the address.
 
     Raises:
@@ -196,8 +196,8 @@ def reported(
     """
     origin, written = Origin(declared.source), declared.statements
     if declared.pattern:
-        if {(row.source.file, str(row.date)) for row in known} == {(origin.file, declared.read)}:
-            return tuple(known)
+        if {(row.source.file, str(row.date)) for row in rows} == {(origin.file, declared.read)}:
+            return tuple(rows)
         content = _content(declared.source, settings, copy)
         origin = Origin(declared.source, hashlib.sha256(content).hexdigest(), len(content))
         written = tuple(matched(declared, content.decode("utf-8", "replace")))

@@ -42,13 +42,16 @@ HEADER = """\
 
 def entry(recipe: Recipe, toolchain: str) -> dict[str, Any]:
     """What expected.toml says of a log."""
-    said: dict[str, Any] = {"expect": list(recipe.expect), "made": f"python make.py {recipe.name}"}
-    said |= {"toolchain": toolchain, "truncated": passages.cuts(recipe.through)}
-    said |= {"hard": True} if recipe.hard else {}
-    said |= {} if recipe.expect_tail is None else {"expect_tail": list(recipe.expect_tail)}
-    said |= {"first": recipe.first} if recipe.first else {}
-    said |= {"note": recipe.note} if recipe.note else {}
-    return said
+    answer: dict[str, Any] = {
+        "expect": list(recipe.expect),
+        "made": f"python make.py {recipe.name}",
+    }
+    answer |= {"toolchain": toolchain, "truncated": passages.cuts(recipe.through)}
+    answer |= {"hard": True} if recipe.hard else {}
+    answer |= {} if recipe.expect_tail is None else {"expect_tail": list(recipe.expect_tail)}
+    answer |= {"first": recipe.first} if recipe.first else {}
+    answer |= {"note": recipe.note} if recipe.note else {}
+    return answer
 
 
 def read_expected(folder: Path) -> dict[str, dict[str, Any]]:
@@ -82,8 +85,8 @@ def told_again(folder: Path, every: dict[str, Recipe]) -> dict[str, dict[str, An
     """The entries as recipes have them now: an answer is corrected without a new run."""
     entries = read_expected(folder)
     return {
-        name: entry(every[name.removesuffix(".log")], said["toolchain"])
-        for name, said in entries.items()
+        name: entry(every[name.removesuffix(".log")], answer["toolchain"])
+        for name, answer in entries.items()
         if name.removesuffix(".log") in every
     }
 
@@ -128,17 +131,17 @@ def main() -> None:
         jobs = [(recipe, pool.submit(one, recipe)) for recipe in chosen]
         for recipe, job in jobs:
             try:
-                log, said = job.result()
+                log, toolchain = job.result()
             except Exception as error:  # one bad recipe must not stop the others
-                log, said = None, repr(error)
+                log, toolchain = None, repr(error)
             if log is None:
                 failed += 1
-                print(f"{recipe.name}: no log: {said}\n", flush=True)
+                print(f"{recipe.name}: no log: {toolchain}\n", flush=True)
                 continue
             (asked.out / f"{recipe.name}.log").write_bytes(log)
-            entries[f"{recipe.name}.log"] = entry(recipe, said)
+            entries[f"{recipe.name}.log"] = entry(recipe, toolchain)
             write_expected(asked.out, entries)
-            print(f"{recipe.name}: {len(log)} bytes ({said})", flush=True)
+            print(f"{recipe.name}: {len(log)} bytes ({toolchain})", flush=True)
     print(f"{len(chosen) - failed} made, {failed} not, {time.monotonic() - began:.0f} s")
     sys.exit(1 if failed else 0)
 
