@@ -60,7 +60,7 @@ class Verification(msgspec.Struct, frozen=True):
 @click.option(
     "--quick",
     is_flag=True,
-    help="Run what proves most in little time: snippets recorded in at most 0.3 s, and the quickest"
+    help="Run what proves most in little time: snippets recorded in at most 0.1 s, and the quickest"
     " repro and fix of each article. The summary names the command that runs the others.",
 )
 @click.option(

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -29,6 +30,8 @@ from kbtools.site.model import SiteModel, build_model
 
 URL = "KBTOOLS_SITE_URL"
 """Variable by which `mkdocs.yml` learns the address of the site."""
+EXCLUDED = "KBTOOLS_SITE_EXCLUDED"
+"""Variable by which `mkdocs.yml` learns which pages another process builds."""
 
 
 class SiteBuildError(KbtoolsError):
@@ -168,14 +171,55 @@ def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Pa
     into = into or folders.fresh
     if not folders.pages.is_dir():
         raise SiteBuildError("nothing was generated yet; see: kbtools build --only generate")
+    parts = [Part(into)] if dirty else list(parts_of(config, into))
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(lambda part: _build(config, part, dirty=dirty), parts))
+    for part in parts[1:]:
+        (part.into / part.folder).rename(into / part.folder)
+        shutil.rmtree(part.into)
+    if not config.knowledge_base.url:  # without an address MkDocs writes an empty sitemap
+        for name in ("sitemap.xml", "sitemap.xml.gz"):
+            (into / name).unlink(missing_ok=True)
+    if not dirty:
+        shutil.copytree(folders.files, into, copy_function=_link, dirs_exist_ok=True)
+    return into
+
+
+class Part(msgspec.Struct, frozen=True):
+    """The pages that one process of the builder builds."""
+
+    into: Path
+    """The folder of the HTML."""
+    folder: str = ""
+    """The folder of the pages, below that of all pages; empty: all that is in no other part."""
+    excluded: str = ""
+    """Which pages are not built, as in a file `.gitignore`."""
+
+
+def parts_of(config: Config, into: Path) -> Iterator[Part]:
+    """A part for each language, if `mkdocs.yml` reads the variable; the first has all else, too.
+
+    The builder uses one processor, and takes most of the time that a site takes.
+    """
+    file = config.root / "mkdocs.yml"
+    languages = config.knowledge_base.languages[1:]
+    if not file.is_file() or EXCLUDED not in file.read_text("utf-8"):
+        languages = ()
+    yield Part(into, "", "\n".join(f"/{language}/" for language in languages))
+    for language in languages:
+        yield Part(into.with_name(f"{into.name}-{language}"), language, f"/*\n!/{language}/")
+
+
+def _build(config: Config, part: Part, *, dirty: bool) -> None:
     builder = config.site.builder
-    command = [sys.executable, "-m", builder, "build", "--site-dir", str(into)]
+    command = [sys.executable, "-m", builder, "build", "--site-dir", str(part.into)]
     # a dirty build warns that it is dirty, and `--strict` takes any warning for an error
     command += ["--dirty"] if dirty else ["--clean", "--strict"]
+    variables = {URL: config.knowledge_base.url, EXCLUDED: part.excluded, "NO_COLOR": "1"}
     run = subprocess.run(
         command,
         cwd=config.root,
-        env={**os.environ, URL: config.knowledge_base.url, "NO_COLOR": "1"},
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -185,12 +229,6 @@ def html(config: Config, *, into: Path | None = None, dirty: bool = False) -> Pa
         is_missing = f"No module named {builder}" in output
         hint = f"\ninstall what builds the site: {command_for('site')}" if is_missing else ""
         raise SiteBuildError(f"{builder} build failed:\n{_complaints(output)}{hint}")
-    if not config.knowledge_base.url:  # without an address MkDocs writes an empty sitemap
-        for name in ("sitemap.xml", "sitemap.xml.gz"):
-            (into / name).unlink(missing_ok=True)
-    if not dirty:
-        shutil.copytree(folders.files, into, copy_function=_link, dirs_exist_ok=True)
-    return into
 
 
 def _link(source: str, target: str) -> None:

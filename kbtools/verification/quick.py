@@ -10,7 +10,7 @@ from kbtools.articles.model import Role
 from kbtools.ci.sharding import UNKNOWN
 from kbtools.verification.model import LeftOut, Result, Task
 
-QUICK_SECONDS = 0.3
+QUICK_SECONDS = 0.1
 """A snippet that took no longer when it was recorded is quick."""
 
 
