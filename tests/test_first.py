@@ -204,10 +204,19 @@ def test_a_title_with_a_tag() -> None:
         ("EOFError\nValueError: a\n", 2),
         ("# It has an error\n\nError occurred when executing KSampler:\n\ntwo devices\n", 3),
         ("# It ends in an error\n\n  (0) INTERNAL:  NCCL: unhandled system error.\n", 3),
+        ("# It is the wrong cuDNN\n\nE a/cuda/cuda_dnn.cc:347] Loaded runtime: 5103\n", 3),
+        ("I a/dso_loader.cc:126] opened\nW a/op.cc:1] error: a retry\nOSError: disk\n", 3),
+        ("# The kernel does nothing\n\n`error in deform_im2col: invalid function`\nHi\n", 3),
+        ("# xFormers\n\n`cutlassF` is not supported because:\n    it is too new\n", 3),
+        ("# NCCL\n\nn5:24:24 [6] misc/a.cc:5 NCCL WARN Connect to 10.0.0.4 failed\n", 3),
+        ("# No GPU\n\n/a/b.py:88: UserWarning: CUDA initialization: no device (a.cpp:1)\n", 3),
+        ("# It raises RuntimeError \"still in flight\" after 14 steps\n\nI train a model.\n", 1),
+        ("# `cuda_runtime_api.h` not found\n\nRuntimeError: Error building extension 'a'\n", 1),
+        ("# undefined symbol\n\n  File \"a.py\", line 3, in f\n    import a\n", 1),
     ],
 )
 def test_forms_of_programs(log: str, line: int) -> None:
-    """The end of a file is no lost connection; ComfyUI and TensorFlow have forms of their own."""
+    """Forms that ComfyUI, TensorFlow, NCCL, xFormers and people have of their own."""
     assert first_of(log).line == line
 
 

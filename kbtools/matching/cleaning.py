@@ -44,7 +44,8 @@ PREFIXES = (
     r" \S{1,80} \S{1,80}:(?= )",  # syslog
     r"\[[EWIFCVD]?\d{3,6} \d\d:\d\d:\d\d[^\]\n]{0,120}\]",  # c10: [W1121 10:00:00.1 File.cpp:1]
     r"[EWIFCVD]\d{4} \d\d:\d\d:\d\d[.\d]* [^\]\n]{0,300}\]",  # glog: E1121 10:00:00.1 12 api.py:1]
-    r": [EWIF] [\w./+-]{1,200}\.(?:cc|cpp|cu|h):\d{1,6}\]",  # TensorFlow, XLA, after a timestamp
+    # TensorFlow, XLA, after a timestamp or without one
+    r"(?:: )?[EWIF] [\w./+-]{1,200}\.(?:cc|cpp|cu|h):\d{1,6}\]",
     r"\[(?:rank|default|trainer|worker|DP|TP|PP|EP)_?\d{0,5}\]:?",
     r"\[\d{1,4}/\d{1,4}\](?= )",  # Dynamo: [0/8]
     r"(?:rank|Rank|RANK) ?\d{1,5}:",

@@ -199,6 +199,8 @@ FORMS = (
         "error",
         (
             r"^[A-Z]{2,12} error: |(?:^|\] )[A-Z]{2,12} (?:runtime|driver) error in .{1,300}: \w",
+            # darknet; a state_dict that does not fit, without the name of the exception
+            r"^CUDA (?:status )?Error: |^Error\(s\) in loading state_dict for \w",
             # names of errors in C: cudaErrorInvalidDevice: text   Triton Error [CUDA]: text
             r"^[a-z]{2,6}Error[A-Z]\w{2,60}: \S|^[A-Z]\w{2,20} Error \[[A-Z]{2,8}\]: \S",
             r"\bNVRM: Xid \(|\bfallen off the bus\b|^\*\*\* An error occurred in MPI_\w",
@@ -218,7 +220,9 @@ FORMS = (
             r": (?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]o space left on device)"
             r"(?:$|[\s'\"])",
             r"^\S{1,200}: No module named |error while loading shared libraries",
-            r"symbol lookup error|(?:^|: )undefined symbol:(?: |$)",
+            r"symbol lookup error|(?:^|: )undefined symbol(?::(?: |$)|$)",
+            r"^\W?[\w./-]{1,200}\.(?:h|hpp|cuh|so(?:\.\d{1,4}){0,3}|dll)\W?"
+            r" (?:is )?(?:not found|missing)\b",
             r"^E: |^docker: Error|^Error response from ",
             r"^\[(?:fatal|error)\] |(?:^|\] )[A-Z]{2,12} ERROR: ",
         ),
@@ -234,6 +238,13 @@ FORMS = (
             r"\b[A-Z]\w{2,12} failure (?:\d|')|\b[A-Z]{3,4} out of memory\b",
             r"\b[A-Z]{3,12}_STATUS_(?!SUCCESS)[A-Z_]{4}|\b[A-Z]{4}_ERROR_[A-Z_]{4}",
             r"^Error occurred when executing [^\n:]{1,80}:$",  # ComfyUI: the message stands below
+            r"^[Ee]rror in [\w.:]{1,80}(?:\(\))?: \S|\b\w{3,60}\(\) failed\b",
+            r"\b[Rr]aise[sd]? (?:an? )?[A-Z]\w{1,60}(?:Error|Exception) [\"'“]",
+            # what the driver's initialisation says, and NCCL's only level above INFO
+            r"\b(?:CUDA|HIP) initialization: \w",
+            r"\bNCCL WARN .{0,200}\b(?:[Ff]ailed|[Ee]rror|[Rr]efused|No route|timed out)\b",
+            # xFormers, PyTorch: why each operator cannot be used
+            r"^\W?[\w.@-]{1,80}\W? is not supported because:$",
             r"^\[E:\w|\blevel=[\"']?(?:error|ERROR|fatal|FATAL)\b",
             r"^[\w./+-]{1,80}: (?:error|failed|unable|cannot|could not) \w",
         ),

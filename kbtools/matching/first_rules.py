@@ -23,10 +23,14 @@ ALARMS = (
     *("reset by peer", "closed by peer", "roken pipe", "Expired", "No module named", "llegal in"),
     *("multiple definition", "segfault at", "FAIL file", "panicked at", "orrupt", "free(): "),
     *("invalid pointer", "smashing detected", "evel=e", "evel=E", "egmentation fault"),
-    *("NVRM: Xid", "fallen off the bus", "Memory access fault"),
+    *("NVRM: Xid", "fallen off the bus", "Memory access fault", "undefined symbol", " missing"),
+    *("not supported because", "NCCL WARN", "initialization: "),
 )
 """Texts of lines that may report a failure."""
-LOUD = r"ERROR|CRITICAL|FATAL|SEVERE|^\[?[EF]\d{3,6} |(?:^|\s)E {2,}$|\.\d{6}: [EF] "
+LOUD = (
+    r"ERROR|CRITICAL|FATAL|SEVERE|^\[?[EF]\d{3,6} |(?:^|\s)E {2,}$|\.\d{6}: [EF] "
+    r"|(?:^|\s)[EF] [\w./+-]{1,200}:\d{1,6}\]"
+)
 """The same of what stands before a program's own text."""
 
 MOST_LINES = 1500
@@ -60,18 +64,25 @@ MOST_TOLD = 20
 """Lines outside of the log that are compared with those of the log."""
 LEVEL = (
     r"(?:^|[\s\[(|:<])(?:ERROR|CRITICAL|FATAL|Error|SEVERE)(?=$|[\s\])|:>])"
-    r"|(?:^|\[)[EF]\d{3,6} \d\d:|\.\d{6}: [EF] "
+    r"|(?:^|\[)[EF]\d{3,6} \d\d:|\.\d{6}: [EF] |(?:^|\s)[EF] [\w./+-]{1,200}:\d{1,6}\]"
 )
 """The prefix of a line that reports a problem."""
 STATEMENT = r"^[ \t]*(?:ERROR|FATAL|CRITICAL):?[ \t]*$"
 """A prefix that is part of what the program says."""
 WARNS = (
     r"(?:^|[\s\[(|:<])(?:WARN|WARNING|Warning)(?=$|[\s\])|:>])|(?:^|\[)W\d{3,6} \d\d:|\.\d{6}: W "
+    r"|(?:^|\s)W [\w./+-]{1,200}:\d{1,6}\]"
 )
 """The prefix of a line that warns."""
-INFORMS = r"(?:^|[\s\[(|:<])(?:INFO|DEBUG)(?=$|[\s\])|:>])|(?:^|\[)[ID]\d{3,6} \d\d:|\.\d{6}: I "
+INFORMS = (
+    r"(?:^|[\s\[(|:<])(?:INFO|DEBUG)(?=$|[\s\])|:>])|(?:^|\[)[ID]\d{3,6} \d\d:|\.\d{6}: I "
+    r"|(?:^|\s)I [\w./+-]{1,200}:\d{1,6}\]"
+)
 """The prefix of a line that informs, unless it holds an exception."""
-WARNING = r"^(?:\S{1,300}:\d{1,6}: )?(?:\w{0,60}Warning\b|[Ww]arnings?\b|WARNING\b)|: warning[: ]"
+WARNING = (
+    r"^(?:\S{1,300}:\d{1,6}: )?(?:\w{0,60}Warning\b(?!: (?:CUDA|HIP) initialization: )"
+    r"|[Ww]arnings?\b|WARNING\b)|: warning[: ]"
+)
 """A line that warns."""
 PYTEST = r"(?:^|\s)E {2,}$"
 """The prefix of the message of an exception, as pytest prints it."""
