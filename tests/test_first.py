@@ -213,6 +213,11 @@ def test_a_title_with_a_tag() -> None:
         ("# It raises RuntimeError \"still in flight\" after 14 steps\n\nI train a model.\n", 1),
         ("# `cuda_runtime_api.h` not found\n\nRuntimeError: Error building extension 'a'\n", 1),
         ("# undefined symbol\n\n  File \"a.py\", line 3, in f\n    import a\n", 1),
+        ("# (Import Erro)undefined symbol: _Z4f\n\nOSError     Traceback (most recent\n", 1),
+        ("# It hangs\n\n02:54:18-197331 ERROR    Das Modul wurde nicht gefunden.\n", 3),
+        ("# W a/b/dso_loader.cc:64] Could not load dynamic library 'a.so.8'\n\nHi\n", 1),
+        ("# [Bug] PassManager::run failed on Colab\n\nYesterday it worked.\n", 1),
+        ("# Worker exited unexpectedly\n\n`Worker (pid(s) 25) exited unexpectedly`\n", 3),
     ],
 )
 def test_forms_of_programs(log: str, line: int) -> None:

@@ -39,7 +39,7 @@ PREFIXES = (
     r"std(?:out|err) [FP](?= )",  # Kubernetes, after a timestamp
     r"\d\d[OE]\+?(?= )",  # GitLab, after a timestamp
     r"\d\d[-/]\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?= |\])",
-    r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?= )",
+    r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9}|-\d{6})?\]?(?= )",
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
     r" \S{1,80} \S{1,80}:(?= )",  # syslog
     r"\[[EWIFCVD]?\d{3,6} \d\d:\d\d:\d\d[^\]\n]{0,120}\]",  # c10: [W1121 10:00:00.1 File.cpp:1]

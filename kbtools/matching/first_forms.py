@@ -220,7 +220,7 @@ FORMS = (
             r": (?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]o space left on device)"
             r"(?:$|[\s'\"])",
             r"^\S{1,200}: No module named |error while loading shared libraries",
-            r"symbol lookup error|(?:^|: )undefined symbol(?::(?: |$)|$)",
+            r"symbol lookup error|(?:^|: |\) ?)undefined symbol(?::(?: |$)|$)",
             r"^\W?[\w./-]{1,200}\.(?:h|hpp|cuh|so(?:\.\d{1,4}){0,3}|dll)\W?"
             r" (?:is )?(?:not found|missing)\b",
             r"^E: |^docker: Error|^Error response from ",
@@ -239,6 +239,7 @@ FORMS = (
             r"\b[A-Z]{3,12}_STATUS_(?!SUCCESS)[A-Z_]{4}|\b[A-Z]{4}_ERROR_[A-Z_]{4}",
             r"^Error occurred when executing [^\n:]{1,80}:$",  # ComfyUI: the message stands below
             r"^[Ee]rror in [\w.:]{1,80}(?:\(\))?: \S|\b\w{3,60}\(\) failed\b",
+            r"\b[A-Z]\w{2,60}::\w{2,60} failed\b",
             r"\b[Rr]aise[sd]? (?:an? )?[A-Z]\w{1,60}(?:Error|Exception) [\"'“]",
             # what the driver's initialisation says, and NCCL's only level above INFO
             r"\b(?:CUDA|HIP) initialization: \w",

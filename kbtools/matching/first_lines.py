@@ -229,6 +229,8 @@ class LogReader:
         is_statement = self.patterns.statement.search(prefix) is not None
         text = f"{prefix.strip()} {line}" if is_statement else line
         reading = self.lines.reading(text, prefix)
+        if reading is None and self._is_title(index):
+            reading = self.lines.reading(text, "")  # whatever level the program gave it
         if self.patterns.pytest.search(prefix):
             closes = closes or not self.patterns.pytest.search(self.log.prefix(index - 1))
         is_exception = closes and self.patterns.closing.search(line)
@@ -265,10 +267,14 @@ class LogReader:
 
         What stands below a title is not said of it.
         """
-        is_heading = self.patterns.heading.search(self.log.prefix(index)) is not None
-        is_title = is_heading or (self.log.is_titled and index == 0)
-        below = range(index, index + 1 + (0 if is_title else self.rules.lines_below))
+        lines_below = 0 if self._is_title(index) else self.rules.lines_below
+        below = range(index, index + 1 + lines_below)
         return any(self.patterns.goes_on.search(self.line(line)) for line in below)
+
+    def _is_title(self, index: int) -> bool:
+        """Whether a line is a heading of Markdown, or the first line as a title."""
+        is_heading = self.patterns.heading.search(self.log.prefix(index)) is not None
+        return is_heading or (self.log.is_titled and index == 0)
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -83,10 +83,10 @@ def with_told(records: Sequence[Record], around: Surroundings, reader: LogReader
     """The records of a log, where those that a person wrote weigh least.
 
     That holds for a line that the log below repeats, and for a title above a log with a failure of
-    its own. A title alone is the best that a passage has.
+    its own, or above a report if it is one, too. A title alone is the best that a passage has.
     """
     of_log = [record for record in records if not around.is_apart(record.line)]
-    has_failure = any(record.weight <= Weight.LOGGED for record in of_log)
+    best = min((record.weight for record in of_log), default=Weight.TOLD)
     candidates = reader.rules.most_told
     weighed = []
     for record in records:
@@ -94,7 +94,8 @@ def with_told(records: Sequence[Record], around: Surroundings, reader: LogReader
         if candidates and (is_apart or around.is_outside(record.line)):
             candidates -= 1
             is_title = around.is_title(record.line)
-            is_told = (is_title and has_failure) or _is_repeated(
+            is_below = best <= max(record.weight, Weight.LOGGED)
+            is_told = (is_title and is_below) or _is_repeated(
                 record,
                 (each for each in of_log if is_apart or not around.is_outside(each.line)),
                 reader,

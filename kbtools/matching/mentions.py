@@ -17,8 +17,9 @@ MARK = "\0"
 
 _inside = r"(?:[^{0}\\\n]|\\[^n]){{0,300}}"
 QUOTES = tuple(
-    # a line that is wholly an exception between quotation marks is pasted
-    rf"(?!^{quote}[\w.]{{0,100}}(?:Error|Exception): [^\n]{{0,600}}{quote}[.!]?\s*$)"
+    # a line that is wholly an exception, or the loader's, between quotation marks is pasted
+    rf"(?!^{quote}(?:[\w.]{{0,100}}(?:Error|Exception)|[^\n]{{1,300}}\.(?:so|dll)[.\d]{{0,12}}): "
+    rf"[^\n]{{0,600}}{quote}[.!]?\s*$)"
     rf"(?<![\w)\]}}.!?\"'`])[rfbuRFBU]{{0,2}}{quote}"
     rf"{_inside.format(quote)}\0{_inside.format(quote)}(?:\\n)?{quote}(?!\w)"
     for quote in "\"'"

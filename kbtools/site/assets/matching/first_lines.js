@@ -165,6 +165,8 @@ export class LogReader {
     const isStatement = patterns.statement.test(prefix);
     const text = isStatement ? `${strip(prefix)} ${line}` : line;
     let reading = lines.reading(text, prefix);
+    // whatever level the program gave it
+    if (!reading && this.isTitle(index)) reading = lines.reading(text, "");
     const isClosing = closes ||
       (patterns.pytest.test(prefix) && !(index > 0 && patterns.pytest.test(log.prefix(index - 1))));
     if (isClosing && patterns.closing.test(line) && (!reading || reading.weight === Weight.LOGGED))
@@ -195,12 +197,16 @@ export class LogReader {
    * not said of it.
    */
   goesOn(index) {
-    const isTitle = this.patterns.heading.test(this.log.prefix(index)) ||
-      (this.log.lines.isTitled && index === 0);
-    const below = isTitle ? 0 : this.rules.lines_below;
+    const below = this.isTitle(index) ? 0 : this.rules.lines_below;
     for (let line = index; line <= index + below; line++)
       if (this.patterns.goes_on.test(this.line(line))) return true;
     return false;
+  }
+
+  /** Whether a line is a heading of Markdown, or the first line as a title. */
+  isTitle(index) {
+    return this.patterns.heading.test(this.log.prefix(index)) ||
+      (this.log.lines.isTitled && index === 0);
   }
 }
 

@@ -77,14 +77,15 @@ export class Surroundings {
 /** The records of a log, where those that a person wrote weigh least. */
 export function withTold(records, around, reader) {
   const ofLog = records.filter(({ line }) => !around.isApart(line));
-  const hasFailure = ofLog.some(({ weight }) => weight <= Weight.LOGGED);
+  const best = Math.min(Weight.TOLD, ...ofLog.map(({ weight }) => weight));
   let candidates = reader.rules.most_told;
   return records.map((record) => {
     const isApart = around.isApart(record.line);
     if (!candidates || !(isApart || around.isOutside(record.line))) return record;
     candidates--;
     const isTitle = around.isTitle(record.line);
-    const isTold = (isTitle && hasFailure) || isRepeated(
+    const isBelow = best <= Math.max(record.weight, Weight.LOGGED);
+    const isTold = (isTitle && isBelow) || isRepeated(
       record, ofLog.filter(({ line }) => isApart || !around.isOutside(line)), reader);
     return { ...record, weight: isTold ? Weight.TOLD : record.weight, isTitle };
   });
