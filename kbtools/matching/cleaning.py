@@ -29,6 +29,7 @@ NOISE = (
     r"|(?:\\x1b|\\u001b|\\033|\\e|#033|\^\[)\[[0-9;]{0,20}[mK]"
     # what is left of a colour whose escape character was lost in copying
     r"|\[[0-9]{1,3}(?:;[0-9]{1,3}){0,5}m"
+    r"|\^M(?=\n)"  # a carriage return, written out
     r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\ufeff]"
 )
 """Text that is removed from a log wherever it stands."""
@@ -38,20 +39,20 @@ PREFIXES = (
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?= |\]|:|\t)",
     r"std(?:out|err) [FP](?= )",  # Kubernetes, after a timestamp
     r"\d\d[OE]\+?(?= )",  # GitLab, after a timestamp
-    r"\d\d[-/]\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?= |\])",
+    r"\d\d[-/]\d\d \d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?(?= |\])|(?= \[))",
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9}|-\d{6})?\]?(?= )",
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
     r" \S{1,80} \S{1,80}:(?= )",  # syslog
     r"\[[EWIFCVD]?\d{3,6} \d\d:\d\d:\d\d[^\]\n]{0,120}\]",  # c10: [W1121 10:00:00.1 File.cpp:1]
     r"[EWIFCVD]\d{4} \d\d:\d\d:\d\d[.\d]* [^\]\n]{0,300}\]",  # glog: E1121 10:00:00.1 12 api.py:1]
-    # TensorFlow, XLA, after a timestamp or without one
-    r"(?:: )?[EWIF] [\w./+-]{1,200}\.(?:cc|cpp|cu|h):\d{1,6}\]",
+    # TensorFlow, XLA, c10, after a timestamp or without one
+    r"(?:: |\[)?[EWIF] [\w./+-]{1,200}\.(?:cc|cpp|cu|h):\d{1,6}\]",
     r"\[(?:rank|default|trainer|worker|DP|TP|PP|EP)_?\d{0,5}\]:?",
     r"\[\d{1,4}/\d{1,4}\](?= )",  # Dynamo: [0/8]
     r"(?:rank|Rank|RANK) ?\d{1,5}:",
     r"\((?:[A-Za-z_][\w.:-]{0,60} )?(?:pid|ip|rank|actor_id)=[^)\n]{1,120}\)",  # vLLM, Ray
     r"\((?:EngineCore|Worker|APIServer|raylet)[\w.:-]{0,60}\)",
-    r"\[?[\w./-]{1,60}\.(?:py|cc|cpp|cu|h):\d{1,6}\]:?",
+    r"(?:\d{1,8} (?=\[))?\[?[\w./-]{1,60}\.(?:py|cc|cpp|cu|h):\d{1,6}\]:?",
     r"\[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE)\]?(?=[ :|\]\t])"
     r"(?::[\w.]{1,60}:)?:?(?: {1,9}[\w/-]{1,60}\.py:\d{1,6}:?(?= ))?",
     r"[A-Za-z_][\w.]{0,60} (?=- \[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)\b)",  # its logger

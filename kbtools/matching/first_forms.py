@@ -109,12 +109,14 @@ FORMS = (
         "wrapper",
         (
             r"returned non-zero exit status|did not run successfully",
-            r"\bCalledProcessError: Command\b",
+            r"\bCalledProcessError: Command\b|^Command '\[",
             r"\b(?:[Ss]ee|[Cc]heck|[Ii]nspect|[Ll]ook at)\b.{0,60}"
             r"\b(?:root cause|error|stack ?trace|traceback|logs?|message)s?\b"
             r".{0,20}\b(?:above|below)\b",
             r"\babove\b.{0,30}\broot cause",
             r"\bsub-exceptions?\)$",
+            # the message stands below: !!! Exception during processing !!!
+            r"\b(?:[Ee]xception|[Ee]rror) (?:during|while|when) [a-z][\w ]{2,40}!{0,3}$",
             # a process that ends itself has said why
             r"^terminate called|^Fatal Python error: Aborted|\bAborted(?: \(core dumped\)|$)",
             r"\bSIGABRT\b|\b[Ss]ignal ?:? ?6(?!\d|\.\d)",
@@ -128,6 +130,7 @@ FORMS = (
             r"^\S{1,300}:\d{1,6}: [\w.]{1,100}$|^=+ (?:FAILURES|ERRORS|short test summary info) =",
             r"\b[Ee]xit(?:ed)?[ _-]?(?:with )?(?:code|status)\b|\bexitcode\b",
             r"^SIG(?:TERM|INT|HUP)\b",
+            r"\bis (?:already )?dead\b",
             rf"\b{_workers}\b.{{0,60}}\b(?:died|exited|terminated|crashed|aborted"
             r"|(?:has|have|is|are|was|were) (?:dead|killed|failed)|not alive)\b",
             r"\b(?:signal|SIGTERM|SIGINT|SIGQUIT)\b.{0,60}\b(?:from|to) (?:a |the )?"
@@ -204,8 +207,9 @@ FORMS = (
             # names of errors in C: cudaErrorInvalidDevice: text   Triton Error [CUDA]: text
             r"^[a-z]{2,6}Error[A-Z]\w{2,60}: \S|^[A-Z]\w{2,20} Error \[[A-Z]{2,8}\]: \S",
             r"\bNVRM: Xid \(|\bfallen off the bus\b|^\*\*\* An error occurred in MPI_\w",
-            # TensorFlow, of one of several:   (0) INTERNAL: text
-            r"^\(\d{1,3}\) (?:INTERNAL|UNKNOWN|UNAVAILABLE|RESOURCE_EXHAUSTED|INVALID_ARGUMENT"
+            # XLA; TensorFlow, of one of several:   (0) INTERNAL: text
+            r"^(?:\(\d{1,3}\) )?(?:INTERNAL|RESOURCE_EXHAUSTED|FAILED_PRECONDITION): {1,3}\S",
+            r"^\(\d{1,3}\) (?:UNKNOWN|UNAVAILABLE|INVALID_ARGUMENT"
             r"|Internal|Unknown|Unavailable|Resource exhausted|Invalid argument): {1,3}\S",
         ),
     ),
@@ -219,6 +223,7 @@ FORMS = (
             r"|is not recognized as an internal or external command",
             r": (?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]o space left on device)"
             r"(?:$|[\s'\"])",
+            r"(?:^|[:-] )[Aa]ddress [Aa]lready [Ii]n [Uu]se\b",
             r"^\S{1,200}: No module named |error while loading shared libraries",
             r"symbol lookup error|(?:^|: |\) ?)undefined symbol(?::(?: |$)|$)",
             r"^\W?[\w./-]{1,200}\.(?:h|hpp|cuh|so(?:\.\d{1,4}){0,3}|dll)\W?"
@@ -231,8 +236,8 @@ FORMS = (
         Weight.LOGGED,
         "error",
         (
-            r"(?:^|[\s\[\](:'\"])(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?: ?\S)",
-            r"\b[Ff]ailed ?: \S|\bFAIL\b .{0,200}\berror=",
+            r"(?:^|[\s\[\](:'\"`])(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?: ?\S)",
+            r"\bRESOURCE_EXHAUSTED: \S|\b[Ff]ailed ?: \S|\bFAIL\b .{0,200}\berror=",
             r"^(?:[Ff]ailed to|[Uu]nable to(?! find image )|Cannot|Could not) ",
             r"\b\w{0,4}[A-Z]{3,12} (?:error|failure)\b",
             r"\b[A-Z]\w{2,12} failure (?:\d|')|\b[A-Z]{3,4} out of memory\b",
@@ -242,7 +247,7 @@ FORMS = (
             r"\b[A-Z]\w{2,60}::\w{2,60} failed\b",
             r"\b[Rr]aise[sd]? (?:an? )?[A-Z]\w{1,60}(?:Error|Exception) [\"'“]",
             # what the driver's initialisation says, and NCCL's only level above INFO
-            r"\b(?:CUDA|HIP) initialization: \w",
+            r"\b(?:CUDA|HIP) initialization: \w|^-> (?:CUDA|no CUDA-capable) ",  # deviceQuery
             r"\bNCCL WARN .{0,200}\b(?:[Ff]ailed|[Ee]rror|[Rr]efused|No route|timed out)\b",
             # xFormers, PyTorch: why each operator cannot be used
             r"^\W?[\w.@-]{1,80}\W? is not supported because:$",

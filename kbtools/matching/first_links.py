@@ -60,7 +60,8 @@ def linked(log: LogReader) -> list[Record]:
             stream.cut = index if record is not None and record.line == index else None
             stream.end = end = record.line if record else index
             last = None if stream.logged is None else records.get(stream.logged)
-            if last is not None and index - last.line <= log.rules.lines_between:
+            between = 0 if last is None else index - last.line
+            if last is not None and stream.cut is None and between <= log.rules.lines_between:
                 records[last.line] = replace(last, weight=Weight.WRAPPER)  # it introduces this
         else:
             record = log.record(index) if index not in records else None

@@ -25,11 +25,13 @@ ALARMS = (
     *("invalid pointer", "smashing detected", "evel=e", "evel=E", "egmentation fault"),
     *("NVRM: Xid", "fallen off the bus", "Memory access fault", "undefined symbol", " missing"),
     *("not supported because", "NCCL WARN", "initialization: "),
+    *("lready in use", "lready in Use", "lready In Use", "EXHAUSTED: ", "INTERNAL: ", "is dead"),
+    *("lready dead", "Command '[", "-> CUDA", "-> no CUDA"),
 )
 """Texts of lines that may report a failure."""
 LOUD = (
     r"ERROR|CRITICAL|FATAL|SEVERE|^\[?[EF]\d{3,6} |(?:^|\s)E {2,}$|\.\d{6}: [EF] "
-    r"|(?:^|\s)[EF] [\w./+-]{1,200}:\d{1,6}\]"
+    r"|(?:^|[\s\[])[EF] [\w./+-]{1,200}:\d{1,6}\]"
 )
 """The same of what stands before a program's own text."""
 
@@ -46,9 +48,11 @@ PROSE = (
     r"^(?:I|We|My|Our|You|When|While|After|If|This|These|There|It|Hi|Hello|Hey|Dear|Thanks?|Unclear"
     r"|Describe|Why|How|What|Is|Has|Have|Do|Does|Did|Can|Anyone|Please|Same|Also|So|But|Then|Here|The"
     r"|A|An|In|On|For|As|At|By|To|With|Now|However|Although|Since|Unfortunately|Every|Some|Even"
-    r"|Maybe|Just|Getting|Got|Trying|Running)[ ,'’!].{0,400}[a-z] [a-z].{0,400}[a-z] [a-z]"
+    r"|Maybe|Just|Getting|Got|Trying|Running|Later|Finally|First|Next|Again|Once)[ ,'’!]"
+    r".{0,400}[a-z] [a-z].{0,400}[a-z] [a-z]"
     r"|^\[(?:[Bb]ug|BUG|Issue|Question|Usage|Help|Feature)\]"
-    r"(?!:? {0,2}\[?[\w.]{1,80}(?:Error|Exception): )"
+    r"(?!:? {0,2}(?:[(\[][\w. -]{1,40}[)\]]:? {0,2})?"
+    r"\[?(?:[\w.]{1,80}(?:Error|Exception)|[A-Z_]{8,40}): )"
 )
 """A sentence, not a line of a log."""
 GUESS = r"\b(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\b"
@@ -64,19 +68,19 @@ MOST_TOLD = 20
 """Lines outside of the log that are compared with those of the log."""
 LEVEL = (
     r"(?:^|[\s\[(|:<])(?:ERROR|CRITICAL|FATAL|Error|SEVERE)(?=$|[\s\])|:>])"
-    r"|(?:^|\[)[EF]\d{3,6} \d\d:|\.\d{6}: [EF] |(?:^|\s)[EF] [\w./+-]{1,200}:\d{1,6}\]"
+    r"|(?:^|\[)[EF]\d{3,6} \d\d:|\.\d{6}: [EF] |(?:^|[\s\[])[EF] [\w./+-]{1,200}:\d{1,6}\]"
 )
 """The prefix of a line that reports a problem."""
 STATEMENT = r"^[ \t]*(?:ERROR|FATAL|CRITICAL):?[ \t]*$"
 """A prefix that is part of what the program says."""
 WARNS = (
     r"(?:^|[\s\[(|:<])(?:WARN|WARNING|Warning)(?=$|[\s\])|:>])|(?:^|\[)W\d{3,6} \d\d:|\.\d{6}: W "
-    r"|(?:^|\s)W [\w./+-]{1,200}:\d{1,6}\]"
+    r"|(?:^|[\s\[])W [\w./+-]{1,200}:\d{1,6}\]"
 )
 """The prefix of a line that warns."""
 INFORMS = (
     r"(?:^|[\s\[(|:<])(?:INFO|DEBUG)(?=$|[\s\])|:>])|(?:^|\[)[ID]\d{3,6} \d\d:|\.\d{6}: I "
-    r"|(?:^|\s)I [\w./+-]{1,200}:\d{1,6}\]"
+    r"|(?:^|[\s\[])I [\w./+-]{1,200}:\d{1,6}\]"
 )
 """The prefix of a line that informs, unless it holds an exception."""
 WARNING = (
@@ -87,8 +91,11 @@ WARNING = (
 PYTEST = r"(?:^|\s)E {2,}$"
 """The prefix of the message of an exception, as pytest prints it."""
 
-STACK = r"^(?:frame )?\\?#\d{1,4}:? |@ {1,9}0x[0-9a-f]{6}|^[~^ ]{3,}$|^❱? {0,3}\d{1,6} │"
-"""A frame of a C++ stack, and the marks below a line of source."""
+STACK = (
+    r"^(?:frame )?\\?#\d{1,4}:? |@ {1,9}0x[0-9a-f]{6}|^[~^ ]{3,}$|^❱? {0,3}\d{1,6} │"
+    r"|^NoneType: None$"
+)
+"""A frame of a C++ stack, the marks below a line of source, and the traceback of no exception."""
 GOES_ON = r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
 """What a program prints above a traceback, or below an exception, that it has dealt with."""
 LINES_BELOW = 6

@@ -141,7 +141,7 @@ TRACEBACK = "Traceback (most recent call last)"
 QUIET = (
     r"(?:^|[\s\[(|:<])(?:INFO|Info|DEBUG|TRACE|NOTICE|SUCCESS)(?=$|[\s\])|:>])"
     r"(?!.*(?:WARN|ERROR|CRITICAL|FATAL))|^[ID]\d{4} \d\d:|\.\d{6}: I "
-    r"|(?:^|\s)I [\w./+-]{1,200}:\d{1,6}\]"
+    r"|(?:^|[\s\[])I [\w./+-]{1,200}:\d{1,6}\]"
 )
 """The prefix of a line that reports no problem: a level such as INFO."""
 PIPED = (

@@ -34,7 +34,8 @@ export function linked(reader) {
       stream.cut = record && record.line === index ? index : null;
       stream.end = end = record ? record.line : index;
       const logged = stream.logged === null ? null : records.get(stream.logged);
-      if (logged && index - logged.line <= reader.rules.lines_between)
+      const isAbove = logged && index - logged.line <= reader.rules.lines_between;
+      if (isAbove && stream.cut === null)
         records.set(logged.line, { ...logged, weight: Weight.WRAPPER });
     } else if (!records.has(index)) record = reader.record(index);
     if (!record || records.has(record.line)) continue;
