@@ -224,6 +224,17 @@ def test_a_traceback(reader: Reader) -> None:
     assert page.locator(".kb-first").count() == 0
 
 
+def test_hints_in_the_language_of_the_page(reader: Reader) -> None:
+    """What the matcher says in English is translated, with what it names."""
+    page = reader.open("zh/paste/")
+    page.fill("#kb-log", "RuntimeError: Engine core initialization failed. See root cause above.")
+    page.click(".kb-go")
+    page.wait_for_selector(".kb-surer li")
+    hints = page.locator(".kb-surer li").all_text_contents()
+    assert "其他故障也会打印这段文字：请在它上方找第一个报错" in hints
+    assert page.locator(".kb-surer [lang]").count() == 0
+
+
 def test_what_the_doctor_found(reader: Reader) -> None:
     """Its report beside a log says the cause at the article; "is this you?" takes versions."""
     record = {"schema": 1, "program": "kbtools 0.1.0", "knowledge_base": "x", "gpus": []}

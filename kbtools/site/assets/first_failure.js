@@ -1,6 +1,6 @@
 // What failed first, in the box for a traceback: its text, and its line marked among its neighbours.
 
-import { FIRST, LANGUAGE, fill, make } from "./dom.js";
+import { fill, make } from "./dom.js";
 
 /** Lines that are shown above and below the first failure. */
 const AROUND = 2;
@@ -10,10 +10,10 @@ const ECHOES = 12;
 
 /**
  * The part of an answer that says what failed first. `text` is what was pasted, `noise` are colours
- * and the like in it, `words` are those of the box, and `show`, if the field holds all of the text, is
+ * and the like in it, `words` are those of the box, `speak` translates, and `show`, if the field holds all of the text, is
  * called with the places of the line.
  */
-export function firstFailure(first, text, { noise, words, show }) {
+export function firstFailure(first, text, { noise, words, speak, show }) {
   const lines = text.split(lineEnd(text));
   const from = Math.max(first.line - 1 - AROUND, 0);
   const shown = lines.slice(from, first.line + AROUND).map((line, i) => {
@@ -33,8 +33,7 @@ export function firstFailure(first, text, { noise, words, show }) {
     make("p", { class: "kb-first-text" }, make("code", {}, first.text.slice(0, MOST))),
     make("pre", { tabindex: "0", "aria-label": words["failed-first"] }, make("code", {}, ...shown)),
     echoes ? make("p", { class: "kb-first-note" }, fill(words.echoes, { lines: echoes })) : null,
-    first.why
-      ? make("p", { class: "kb-first-note", lang: LANGUAGE === FIRST ? null : FIRST }, first.why) : null);
+    first.why ? speak("p", { class: "kb-first-note" }, first.why) : null);
 }
 
 /** What ends a line, as for `grep -n`: a carriage return alone does not, if the text has a line feed. */

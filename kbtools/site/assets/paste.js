@@ -3,11 +3,9 @@
 import { isAffected } from "./matching/affected.js";
 import { FIRST, LANGUAGE, fill, inLanguage, make } from "./dom.js";
 import { firstFailure } from "./first_failure.js";
+import { speaker } from "./hints.js";
 import { TOO_LONG, matcher } from "./matching/recognise.js";
 import { showAnswer } from "./you.js";
-
-/** The language of the matcher's hints, if it is not that of the page. */
-const REASONS = LANGUAGE === "en" ? null : "en";
 
 /** Characters that the field shows: a browser is slow with more, the matcher is not. */
 const IN_FIELD = 20000;
@@ -16,6 +14,7 @@ const IN_FIELD = 20000;
 export function mount(form) {
   const words = JSON.parse(form.dataset.paste);
   const you = JSON.parse(form.dataset.you);
+  const speak = speaker(JSON.parse(form.dataset.hints));
   const translated = JSON.parse(form.dataset.translated);
   const area = form.querySelector("textarea");
   const answers = document.getElementById("kb-answers");
@@ -39,7 +38,7 @@ export function mount(form) {
       const { count, diagnose, noise } = await matcher();
       const { first, matches, versions, findings, articles } = await diagnose(text);
       if (area.value !== value) return;
-      const failure = first && firstFailure(first, text, { noise, words, show: pasted ? null : showPlace });
+      const failure = first && firstFailure(first, text, { noise, words, speak, show: pasted ? null : showPlace });
       const matched = new Set(matches.map(({ id }) => id));
       const others = found(findings.filter(({ article }) => !matched.has(article)), words);
       if (!matches.length) {
@@ -52,7 +51,7 @@ export function mount(form) {
       answers.replaceChildren(
         ...(failure ? [failure] : []),
         make("p", { class: "kb-dim" }, matches.length > 1 ? fill(words.found, { n: matches.length }) : words.one),
-        make("ol", { class: "kb-matches" }, ...matches.map((match) => item(match, { words, you, translated, versions, claims, findings }))),
+        make("ol", { class: "kb-matches" }, ...matches.map((match) => item(match, { words, you, speak, translated, versions, claims, findings }))),
         ...others,
         ...(versionTexts.length ? [make("p", { class: "kb-dim" }, `${words.versions}: ${versionTexts.join(", ")}`)] : []));
     } catch (error) {
@@ -99,7 +98,7 @@ function found(findings, words) {
   ];
 }
 
-function item(match, { words, you, translated, versions, claims, findings }) {
+function item(match, { words, you, speak, translated, versions, claims, findings }) {
   const [title, summary] = translated[match.id] || [match.title, match.summary];
   const language = { lang: translated[match.id] || LANGUAGE === FIRST ? null : FIRST };
   const answer = make("p", {});
@@ -121,7 +120,7 @@ function item(match, { words, you, translated, versions, claims, findings }) {
     affected.length ? answer : make("p", { class: "kb-answer" }, you.always),
     match.hints.length
       ? make("div", { class: "kb-surer" }, make("p", {}, `${words.surer}:`),
-          make("ul", { lang: REASONS }, ...match.hints.map((hint) => make("li", {}, ...coded(hint)))))
+          make("ul", {}, ...match.hints.map((hint) => speak("li", {}, hint, coded))))
       : null);
 }
 
