@@ -26,8 +26,8 @@ SLOW = frozenset(
     f"test_{name}.py"
     for name in (
         # a browser, V8, or a whole site
-        *("browser_accessible", "browser_parity", "browser_reading", "hostile_logs"),
-        *("linkcheck", "serve", "site", "site_hostile"),
+        *("browser_accessible", "browser_parity", "browser_paste", "browser_reading"),
+        *("hostile_logs", "linkcheck", "serve", "site", "site_hostile"),
         # torch, Ray, toolchains that are built, the wheel
         *("building", "building_faults", "inside_a_snippet", "packaging", "ray", "targets"),
         # many runs of the real kbtools, one after the other
