@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from markupsafe import Markup, escape
@@ -154,12 +154,15 @@ def claim(frame: Frame, view: ArticleView) -> Markup:
     if not alternatives:
         return escape(frame.words("article.claim-always"))
     code = Markup("<code>{}</code>")
-    ranges = [
-        code.format(cut(" and ".join(f"{name} {range_}" for name, range_ in alternative.items())))
-        for alternative in alternatives
-    ]
+    ranges = [code.format(cut(_condition(alternative))) for alternative in alternatives]
     joined = Markup(" {} ").format(frame.words("site.or")).join(ranges)
     return Markup("{}").format(escape(frame.words("article.claim"))).format(range=joined)
+
+
+def _condition(alternative: Mapping[str, str]) -> str:
+    """As in `torch >=2.7 and python >=3.12`; of any release whatever, the name alone."""
+    parts = (name if range_ == "*" else f"{name} {range_}" for name, range_ in alternative.items())
+    return " and ".join(parts)
 
 
 def you(frame: Frame, view: ArticleView) -> dict[str, object]:
