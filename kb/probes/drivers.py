@@ -261,7 +261,7 @@ def persistence_off(machine: Machine) -> Iterator[Finding]:
             f"GPU {', '.join(off)}",
             "persistence_mode Disabled",
             "Enabled",
-            "sudo systemctl enable --now nvidia-persistenced   # or: sudo nvidia-smi -pm 1",
+            "sudo nvidia-smi -pm 1   # for each boot: nvidia-persistenced without --no-persistence-mode",
         )
 
 
