@@ -9,6 +9,8 @@ import importlib
 import os
 from pathlib import Path
 
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a snippet may have all of a GPU's memory meanwhile
+
 import torch
 from torch._inductor import config
 
