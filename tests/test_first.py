@@ -254,12 +254,24 @@ def test_a_title_with_a_tag() -> None:
             '  File "a.py", line 9, in f\n    g(\n',
             1,
         ),
+        ("# cuda execution failed with error 98\n\nTraceback (most recent call last):\n", 1),
+        ("# awq_ext is not defined\n\nThe module can't be loaded:\n", 1),
+        ("# It is stuck\n\nThe client socket has failed to connect to [a]:24355 (errno: 99)\n", 3),
         ("# Worker exited unexpectedly\n\n`Worker (pid(s) 25) exited unexpectedly`\n", 3),
     ],
 )
 def test_forms_of_programs(log: str, line: int) -> None:
     """Forms that ComfyUI, TensorFlow, NCCL, xFormers and people have of their own."""
     assert first_of(log).line == line
+
+
+def test_a_title_that_names_another_exception() -> None:
+    """What a library prints and goes on after may stand above the failure that the title has."""
+    body = "AttributeError: 'MessageFactory' object has no attribute 'GetPrototype'\n"
+    assert first_of(f"# It fails\n\n{body}").confident
+    assert not first_of(f"# RuntimeError: CUDA error: invalid image\n\n{body}").confident
+    same = f"# AttributeError: 'MessageFactory' object\n\n{body}"
+    assert first_of(same).confident
 
 
 def test_an_exception_above_its_chain_is_no_title() -> None:

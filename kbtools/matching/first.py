@@ -27,6 +27,7 @@ WHY = {
 }
 """Why a record of each weight is no confident answer."""
 WHY_TITLE = "it stands in a title, and not in what is below: show the log itself"
+WHY_OTHER_TITLE = "the title names another failure"
 
 
 class FirstFailure(msgspec.Struct, frozen=True):
@@ -142,6 +143,8 @@ def _doubt(first: Record, others: Sequence[Record], reader: LogReader) -> str:
         return WHY[first.weight]
     if first.is_title and others:
         return WHY_TITLE
+    if any(_is_other_title(record, first, reader.lines) for record in others):
+        return WHY_OTHER_TITLE
     gap_at = reader.log.gap_at
     if gap_at is not None and first.line >= gap_at:
         return "lines in the middle of this long log were not read"
@@ -152,6 +155,13 @@ def _doubt(first: Record, others: Sequence[Record], reader: LogReader) -> str:
     if reader.log.size - max(last, first.line) > reader.rules.lines_after:
         return "the program printed much more after it"
     return ""
+
+
+def _is_other_title(record: Record, first: Record, lines: LineReader) -> bool:
+    """Whether a record is a title that has an exception of its own."""
+    if not (record.is_title and lines.patterns.exception.search(record.text)):
+        return False
+    return not (_is_same(record, first, lines) or _is_same(first, record, lines))
 
 
 def _is_rival(record: Record, first: Record, lines: LineReader) -> bool:

@@ -153,6 +153,7 @@ FORMS = (
         "peer",
         (
             r"[Cc]onnection (?:was )?(?:reset|closed|aborted|refused|lost)",
+            r"\bclient socket has failed to connect\b",
             r"(?:reset|closed) by (?:remote )?peer|[Bb]roken pipe|remote process (?:has )?exited",
             # pickle runs out of input at the end of a file, not of a connection
             r"^(?:[\w.]{0,100}\.)?(?:EOFError(?!: Ran out of input)|BrokenPipeError"
@@ -237,6 +238,7 @@ FORMS = (
         "error",
         (
             r"(?:^|[\s\[\](:'\"`])(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?: ?\S)",
+            r"\bfailed with error \d{1,6}\b|^\W?\w{2,60}\W? is not defined$",
             r"\bRESOURCE_EXHAUSTED: \S|\b[Ff]ailed ?: \S|\bFAIL\b .{0,200}\berror=",
             r"^(?:[Ff]ailed to|[Uu]nable to(?! find image )|Cannot|Could not) ",
             r"\b\w{0,4}[A-Z]{3,12} (?:error|failure)\b",

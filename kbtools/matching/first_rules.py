@@ -26,7 +26,7 @@ ALARMS = (
     *("NVRM: Xid", "fallen off the bus", "Memory access fault", "undefined symbol", " missing"),
     *("not supported because", "NCCL WARN", "initialization: "),
     *("lready in use", "lready in Use", "lready In Use", "EXHAUSTED: ", "INTERNAL: ", "is dead"),
-    *("lready dead", "Command '[", "-> CUDA", "-> no CUDA"),
+    *("lready dead", "is not defined", "Command '[", "-> CUDA", "-> no CUDA"),
 )
 """Texts of lines that may report a failure."""
 LOUD = (

@@ -16,6 +16,7 @@ const WHY = {
 };
 
 const WHY_TITLE = "it stands in a title, and not in what is below: show the log itself";
+const WHY_OTHER_TITLE = "the title names another failure";
 
 /** What failed first in a log (`first`, as Python's `FirstFailure` is in JSON; null where nothing
     failed), and which lines only noticed it (`noticed`). */
@@ -94,6 +95,7 @@ function isSame(record, first, { patterns: { same } }) {
 function doubt(first, others, reader) {
   if (WHY[first.weight]) return WHY[first.weight];
   if (first.isTitle && others.length) return WHY_TITLE;
+  if (others.some((record) => isOtherTitle(record, first, reader.lines))) return WHY_OTHER_TITLE;
   const { gap, gapAt } = reader.log.lines;
   if (gap && first.line >= gapAt) return "lines in the middle of this long log were not read";
   const rival = others.find((record) => isRival(record, first, reader.lines));
@@ -101,6 +103,12 @@ function doubt(first, others, reader) {
   const last = others.reduce((line, record) => Math.max(line, record.line), first.line);
   return reader.log.size - last > reader.rules.lines_after
     ? "the program printed much more after it" : "";
+}
+
+/** Whether a record is a title that has an exception of its own. */
+function isOtherTitle(record, first, lines) {
+  if (!record.isTitle || !lines.patterns.exception.test(record.text)) return false;
+  return !isSame(record, first, lines) && !isSame(first, record, lines);
 }
 
 /** Whether a record may have come about without the first failure. */
