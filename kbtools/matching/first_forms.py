@@ -237,7 +237,8 @@ FORMS = (
         Weight.LOGGED,
         "error",
         (
-            r"(?:^|[\s\[\](:'\"`])(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?: ?\S)",
+            r"(?:^|[\s\[\](:'\"`]|[^\x00-\x7f])"
+            r"(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?: ?\S)",
             r"\bfailed with error \d{1,6}\b|^\W?\w{2,60}\W? is not defined$",
             r"\bRESOURCE_EXHAUSTED: \S|\b[Ff]ailed ?: \S|\bFAIL\b .{0,200}\berror=",
             r"^(?:[Ff]ailed to|[Uu]nable to(?! find image )|Cannot|Could not) ",

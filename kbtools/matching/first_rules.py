@@ -41,8 +41,12 @@ last."""
 MOST_CHARACTERS = 500
 """Of a line that are examined."""
 
-CLOSING = r"^(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z_]\w{1,60}(?:\([\w.]{1,60}\))?(?::(?: |$)|$)"
-"""The same below a traceback, where any name is that of an exception."""
+CLOSING = (
+    r"^(?!(?:Runtime|Value|Type|Attribute|Import|Assertion|NotImplemented|Index|Key)(?:E|Er|Err|Erro)?$)"
+    r"(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z_]\w{1,60}(?:\([\w.]{1,60}\))?(?::(?: |$)|$)"
+)
+"""The same below a traceback, where any name is that of an exception, unless the text ends in the
+middle of it."""
 
 PROSE = (
     r"^(?:I|We|My|Our|You|When|While|After|If|This|These|There|It|Hi|Hello|Hey|Dear|Thanks?|Unclear"

@@ -1,0 +1,87 @@
+"""What failed first: forms of programs, and of people who write titles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kbtools.matching import Matcher, load
+
+MATCHER = Matcher(load(Path(__file__).parent.parent))
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        ("EOFError: Ran out of input\n10:00:00 ERROR Exception: No model! Ran out of input\n", 1),
+        ("EOFError\nValueError: a\n", 2),
+        ("# It has an error\n\nError occurred when executing KSampler:\n\ntwo devices\n", 3),
+        ("# It ends in an error\n\n  (0) INTERNAL:  NCCL: unhandled system error.\n", 3),
+        ("# It is the wrong cuDNN\n\nE a/cuda/cuda_dnn.cc:347] Loaded runtime: 5103\n", 3),
+        ("I a/dso_loader.cc:126] opened\nW a/op.cc:1] error: a retry\nOSError: disk\n", 3),
+        ("# The kernel does nothing\n\n`error in deform_im2col: invalid function`\nHi\n", 3),
+        ("# xFormers\n\n`cutlassF` is not supported because:\n    it is too new\n", 3),
+        ("# NCCL\n\nn5:24:24 [6] misc/a.cc:5 NCCL WARN Connect to 10.0.0.4 failed\n", 3),
+        ("# No GPU\n\n/a/b.py:88: UserWarning: CUDA initialization: no device (a.cpp:1)\n", 3),
+        ('# It raises RuntimeError "still in flight" after 14 steps\n\nI train a model.\n', 1),
+        ("# `cuda_runtime_api.h` not found\n\nRuntimeError: Error building extension 'a'\n", 1),
+        ('# undefined symbol\n\n  File "a.py", line 3, in f\n    import a\n', 1),
+        ("# (Import Erro)undefined symbol: _Z4f\n\nOSError     Traceback (most recent\n", 1),
+        ("# It hangs\n\n02:54:18-197331 ERROR    Das Modul wurde nicht gefunden.\n", 3),
+        ("# W a/b/dso_loader.cc:64] Could not load dynamic library 'a.so.8'\n\nHi\n", 1),
+        ("# [Bug] PassManager::run failed on Colab\n\nYesterday it worked.\n", 1),
+        ("# RuntimeError: disk\n\nERROR 01-22 00:13:32 a.py:2] NoneType: None\n", 1),
+        ("# RuntimeError: disk\n\nCRITICAL 02-25 11:11:34 a.py:1] TheEngine is already dead\n", 1),
+        ("# [Bug]: (v0.7): RuntimeError: disk\n\nTheEngine is already dead, so\n", 1),
+        (
+            "2024-12-19 21:40:35 ERROR 565 [a.py:64]   return f()^M\n"
+            "2024-12-19 21:40:35 ERROR 565 [a.py:64] RuntimeError: disk^M\n",
+            2,
+        ),
+        (
+            '(Server pid=2) ERROR 11-03 23:14 [a.py:45]   File "a.py", line 574, in f\n'
+            "(Server pid=2) ERROR 11-03 23:14 [a.py:45]   out = q.get()\n"
+            "(Server pid=2) ERROR 11-03 23:14 [a.py:45] RuntimeError: disk\n",
+            3,
+        ),
+        (
+            "# It fails\n\nE1122 00:10:47.2  29 a.cc:3] Step failed: no memory\n"
+            'Traceback (most recent call last):\n  File "a.py", line 9, in f\n    g(\n',
+            3,
+        ),
+        (
+            "# RuntimeError: disk\n\nERROR:root:!!! Exception during processing !!!\n"
+            'ERROR:root:Traceback (most recent call last):\n  File "a.py", line 9, in f\n',
+            1,
+        ),
+        (
+            "[W socket.cpp:401] [c10d] It failed to bind (errno: 98 - Address already in use).\n"
+            "[E socket.cpp:435] [c10d] It failed to listen on any address.\n",
+            2,
+        ),
+        ("# RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9 bytes.\n\nHi\n", 1),
+        ("# cudaGetDeviceCount\n\n`-> CUDA driver version is too low`\nResult = FAIL\n", 3),
+        ("# No extension\n\nLater I had one error : it is gone\nERROR:a.b:a not installed.\n", 4),
+        (
+            "# Address already in use: two jobs\n\nTraceback (most recent call last):\n"
+            '  File "a.py", line 9, in f\n    g(\n',
+            1,
+        ),
+        ("# cuda execution failed with error 98\n\nTraceback (most recent call last):\n", 1),
+        ("# awq_ext is not defined\n\nThe module can't be loaded:\n", 1),
+        ("# It is stuck\n\nThe client socket has failed to connect to [a]:24355 (errno: 99)\n", 3),
+        (
+            "# No kernel is there, RuntimeError: disk\n\nTraceback (most recent call last):\n"
+            '  File "a.py", line 9, in f\n    g()\nRuntime\n',
+            1,
+        ),
+        ("# 显示RuntimeError: disk\n\nTraceback (most recent call last):\n", 1),
+        ("# Worker exited unexpectedly\n\n`Worker (pid(s) 25) exited unexpectedly`\n", 3),
+    ],
+)
+def test_forms_of_programs(log: str, line: int) -> None:
+    """Forms that ComfyUI, TensorFlow, NCCL, xFormers and people have of their own."""
+    first = MATCHER.diagnose(log).first
+    assert first is not None
+    assert first.line == line
