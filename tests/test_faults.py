@@ -105,6 +105,14 @@ def test_many_long_errors_at_once(base: Base) -> None:
     assert all(done.result(n)["outcome"]["message"].startswith(n + '"') for n in names)
 
 
+def test_a_path_at_the_end_of_a_long_message(base: Base) -> None:
+    """A message is cut before it is cleaned: no half of a path of this machine is left of it."""
+    code = "import sys\n\nraise ValueError(('word ' * 300)[: 1500 - 12] + sys.prefix + ' end')"
+    base.article(fence("python repro fails=ValueError id=r1", code))
+    message = base.verify().result("r1")["outcome"]["message"]
+    assert message.rstrip().endswith("word") and len(message) > 1400
+
+
 def test_a_zygote_that_is_killed_is_replaced(base: Base) -> None:
     """When the kernel kills the zygote, the snippets it ran are run again, and none is lost."""
     base.article(*(fence("python control", "import time\n\ntime.sleep(1)") for _ in range(4)))

@@ -57,6 +57,13 @@ def test_all_takes_what_is_built(two: Base) -> None:
     assert "kbtools toolchain sync absent" in finished.err
 
 
+def test_the_option_may_be_repeated(two: Base) -> None:
+    """Each `--toolchain` adds to those before it."""
+    two.article(FAILS)
+    finished = two.verify("--toolchain", "here", "--toolchain", "empty")
+    assert [run["name"] for run in finished.json["runs"]] == ["here", "empty"]
+
+
 def test_folders_are_kept_for_each_toolchain(two: Base) -> None:
     """`--keep` leaves the runs of each toolchain in a folder of its name."""
     two.article(FAILS)

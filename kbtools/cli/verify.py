@@ -75,9 +75,11 @@ class Verification(msgspec.Struct, frozen=True):
 )
 @click.option(
     "--toolchain",
+    multiple=True,
+    callback=lambda _ctx, _option, names: ",".join(names) or None,
     metavar="NAME|PYTHON,...|all",
     help="Toolchains of toolchains.toml or paths of Python interpreters; `all` takes every one that"
-    " is built here. [default: the interpreter that runs kbtools]",
+    " is built here. May be repeated. [default: the interpreter that runs kbtools]",
 )
 @click.option(
     "--isolation",

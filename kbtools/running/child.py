@@ -216,14 +216,21 @@ def described(error: BaseException, dumps: Callable[[object], str] = json.dumps)
     """
     names = [kind.__name__[:80] for kind in type(error).__mro__[:-1]]
     try:
-        message = str(error)[:1500]
+        message = shortened(str(error), 1500)
     except Exception:
         message = "<exception str() failed>"
     while True:
         text = dumps({"raised": names[:8], "message": message}).encode()
         if len(text) < 2500 or not message:
             return text
-        message = message[: len(message) * 3 // 4]
+        message = shortened(message, len(message) * 3 // 4)
+
+
+def shortened(text: str, size: int) -> str:
+    """The first `size` characters, less a word that is cut: half a path is not known as one."""
+    if len(text) <= size:
+        return text
+    return text[:size].rpartition(" ")[0] or text[:size]
 
 
 def run_commands(commands: list[list[str]]) -> int:
