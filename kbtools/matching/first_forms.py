@@ -204,7 +204,7 @@ FORMS = (
         (
             r"^[A-Z]{2,12} error: |(?:^|\] )[A-Z]{2,12} (?:runtime|driver) error in .{1,300}: \w",
             # darknet; a state_dict that does not fit, without the name of the exception
-            r"^CUDA (?:status )?Error: |^Error\(s\) in loading state_dict for \w",
+            r"^[A-Z]{3,4} (?:status )?Error: |^Error\(s\) in loading state_dict for \w",
             # names of errors in C: cudaErrorInvalidDevice: text   Triton Error [CUDA]: text
             r"^[a-z]{2,6}Error[A-Z]\w{2,60}: \S|^[A-Z]\w{2,20} Error \[[A-Z]{2,8}\]: \S",
             r"\bNVRM: Xid \(|\bfallen off the bus\b|^\*\*\* An error occurred in MPI_\w",
@@ -250,7 +250,7 @@ FORMS = (
             r"\b[A-Z]\w{2,60}::\w{2,60} failed\b",
             r"\b[Rr]aise[sd]? (?:an? )?[A-Z]\w{1,60}(?:Error|Exception) [\"'“]",
             # what the driver's initialisation says, and NCCL's only level above INFO
-            r"\b(?:CUDA|HIP) initialization: \w|^-> (?:CUDA|no CUDA-capable) ",  # deviceQuery
+            r"\b[A-Z]{3,4} initialization: \w|^-> (?:[A-Z]{4}|no [A-Z]{4}-capable) ",  # deviceQuery
             r"\bNCCL WARN .{0,200}\b(?:[Ff]ailed|[Ee]rror|[Rr]efused|No route|timed out)\b",
             # xFormers, PyTorch: why each operator cannot be used
             r"^\W?[\w.@-]{1,80}\W? is not supported because:$",

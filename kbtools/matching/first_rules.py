@@ -26,7 +26,7 @@ ALARMS = (
     *("NVRM: Xid", "fallen off the bus", "Memory access fault", "undefined symbol", " missing"),
     *("not supported because", "NCCL WARN", "initialization: "),
     *("lready in use", "lready in Use", "lready In Use", "EXHAUSTED: ", "INTERNAL: ", "is dead"),
-    *("lready dead", "is not defined", "Command '[", "-> CUDA", "-> no CUDA"),
+    *("lready dead", "is not defined", "Command '[", "-capable ", "river version"),
 )
 """Texts of lines that may report a failure."""
 LOUD = (
@@ -88,7 +88,7 @@ INFORMS = (
 )
 """The prefix of a line that informs, unless it holds an exception."""
 WARNING = (
-    r"^(?:\S{1,300}:\d{1,6}: )?(?:\w{0,60}Warning\b(?!: (?:CUDA|HIP) initialization: )"
+    r"^(?:\S{1,300}:\d{1,6}: )?(?:\w{0,60}Warning\b(?!: [A-Z]{3,4} initialization: )"
     r"|[Ww]arnings?\b|WARNING\b)|: warning[: ]"
 )
 """A line that warns."""
