@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from v8 import Browser, evaluate
 ROOT = Path(__file__).parent.parent
 SECONDS = 2.0
 """Of CPU, for one log in the browser."""
+NUMBER = re.compile(r"0x[0-9a-f]+|[0-9a-f]{6,}|[0-9]+")
 
 
 @cache
@@ -52,14 +54,14 @@ def cut(logs: dict[str, str]) -> dict[str, str]:
 
 
 def recorded() -> dict[str, str]:
-    """What every snippet printed, each text once."""
-    names: dict[str, str] = {}
+    """What every snippet printed, each text once; texts that differ in numbers alone are one."""
+    texts: dict[str, tuple[str, str]] = {}
     for file in sorted((ROOT / "evidence").glob("*.jsonl")):
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
             output = json.loads(line).get("outcome", {}).get("output")
             if output:
-                names.setdefault(output, f"{file.name}:{number}")
-    return {name: output for output, name in names.items()}
+                texts.setdefault(NUMBER.sub("0", output), (f"{file.name}:{number}", output))
+    return dict(texts.values())
 
 
 def test_the_corpus() -> None:
