@@ -107,8 +107,8 @@ def sync(
                 printed = programs.statements(config, name, declarations.programs[name], say)
                 number, changed = len(printed), store.write(config, name, printed)
             elif name in declarations.reported:
-                rows = () if again or copy else store.read_statements(config, name)
-                reported = sync.reported(declarations.reported[name], settings, rows, copy)
+                statements = () if again or copy else store.read_statements(config, name)
+                reported = sync.reported(declarations.reported[name], settings, statements, copy)
                 number, changed = len(reported), store.write(config, name, reported)
             else:
                 raise TablesError(f"no table `{name}`; see: kbtools tables list")
