@@ -40,8 +40,10 @@ def sayings() -> Iterator[Form]:
     for node in ast.walk(doubt):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Constant | ast.JoinedStr):
             yield form_of(node.value)
-    for text in (*first.WHY.values(), first.WHY_TITLE):
-        yield (text,)
+    whys = {name: value for name, value in vars(first).items() if name.startswith("WHY")}
+    for value in whys.values():
+        for text in value.values() if isinstance(value, dict) else (value,):
+            yield (text,)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -261,7 +261,8 @@ def persistence_off(machine: Machine) -> Iterator[Finding]:
             f"GPU {', '.join(off)}",
             "persistence_mode Disabled",
             "Enabled",
-            "sudo nvidia-smi -pm 1   # for good: nvidia-persistenced, not --no-persistence-mode",
+            "sudo nvidia-smi -pm 1   # until the next boot; for good: start nvidia-persistenced"
+            " without --no-persistence-mode",
         )
 
 

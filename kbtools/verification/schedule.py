@@ -7,8 +7,8 @@ it go ahead, with one exception: nothing else is started on the GPUs that such a
 or they might never be free for it at once.
 
 The driver makes and ends the contexts of all GPUs one after the other, under one lock. On two H200s
-up to 16 snippets waited for it at the end of a run, and hardly one at its beginning. Two rules
-spread these waits. So few GPUs are held alone at once that others are shared from the beginning on.
+up to 23 processes waited for it at the end of a run, and few at its beginning. Two rules spread
+these waits. So few GPUs are held alone at once that others are shared from the beginning on.
 And of the snippets that share a GPU long and short ones start in turn: the short ones mostly wait
 for the driver, and the long ones compute.
 """
