@@ -114,7 +114,7 @@ def test_the_article_comes_first(matcher: Matcher, text: str, article: str) -> N
 @pytest.mark.parametrize(
     "text",
     [
-        "/usr/lib/python3.12/x.py\nModuleNotFoundError: No module named 'triton'",
+        "/Users/me/x.py\nModuleNotFoundError: No module named 'triton'",
         "[W617 C.cpp:291] Warning: Attempting to use hipBLASLt on an unsupported architecture!"
         " Overriding blas backend to hipblas (function operator())",
         "ERROR: Could not find a version that satisfies the requirement triton==2.0.0 (from"
