@@ -105,6 +105,7 @@ BOOM = "Error: boom: it failed"
 LINES = [
     BOOM,
     f"# {BOOM}\n\na not found; falling back to b",
+    "ImportError: libx.so: 无法打开共享对象文件: 没有那个文件或目录",
     "*** An error occurred in MPI_Init_thread",
     "Unable to find image 'a:1' locally",
     f"🙂🙃 {BOOM} 🙂",

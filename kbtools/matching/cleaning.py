@@ -15,6 +15,8 @@ from itertools import accumulate
 
 import msgspec
 
+from kbtools.matching.translations import TRANSLATIONS
+
 HEAD, TAIL = 500_000, 1_500_000
 """Characters that are read, of the beginning and of the end: a failure is at one of them."""
 MAX_LINES = 60_000
@@ -292,6 +294,8 @@ def _split(text: str) -> tuple[list[str], list[int]]:
             text = text.replace(entity, sign)
     if NOTEBOOK in text:
         text = _cell.sub(r"\1", text)
+    for foreign, english in TRANSLATIONS:
+        text = text.replace(foreign, english)
     lines = text.replace('\\"', '"').replace("\\'", "'").split("\n")
     if BLANK in text:
         lines = [_without_percent(line) if line.count(BLANK) > 1 else line for line in lines]

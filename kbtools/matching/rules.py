@@ -10,6 +10,7 @@ import msgspec
 
 from kbtools.matching import cleaning, truncated
 from kbtools.matching import mentions as mention_rules  # Rules has a field of that name
+from kbtools.matching.translations import TRANSLATIONS
 from kbtools.toolchains.model import MACHINE
 
 LINES, CHARACTERS = 16, 4000
@@ -95,6 +96,7 @@ class Rules(msgspec.Struct, frozen=True):
     alarms: int = mention_rules.ALARMS
     entities: tuple[tuple[str, str], ...] = tuple(cleaning.ENTITIES.items())
     percent: tuple[tuple[str, str], ...] = tuple(cleaning.PERCENT.items())
+    translations: tuple[tuple[str, str], ...] = TRANSLATIONS
     blank: str = cleaning.BLANK
     title: str = cleaning.TITLE
     escaped: str = cleaning.ESCAPED

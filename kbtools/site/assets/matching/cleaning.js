@@ -51,10 +51,11 @@ export class Cleaner {
 
   /** The lines of a text and, where a line in it holds several, which line each comes from, from 0. */
   split(text) {
-    const { entities, percent, blank, notebook } = this.rules;
+    const { entities, percent, blank, notebook, translations } = this.rules;
     if (text.includes("&"))
       for (const [entity, sign] of entities) text = text.replaceAll(entity, sign);
     if (text.includes(notebook)) text = text.replace(this.cell, "$1");
+    for (const [foreign, english] of translations) text = text.replaceAll(foreign, english);
     let lines = text.replaceAll('\\"', '"').replaceAll("\\'", "'").split("\n");
     if (text.includes(blank))
       lines = lines.map((line) => (line.split(blank).length > 2 ? readable(line, percent) : line));

@@ -1,0 +1,127 @@
+"""What systems say in other languages, and in English.
+
+A loader, a shell or Windows speaks the language of its user, and signatures are English. The texts
+of glibc and bash are those of their catalogues.
+"""
+
+from __future__ import annotations
+
+FOREIGN = {
+    "cannot open shared object file": (
+        "无法打开共享对象文件",
+        "无法打开共享目标文件",
+        "無法開啟共用物件",
+        "Kann die Shared-Object-Datei nicht öffnen",
+        "Ne peut ouvrir le fichier d'objet partagé",
+        "no se puede abrir el fichero del objeto compartido",
+        "no se puede abrir el archivo del objeto compartido",
+        "共有オブジェクトファイルを開けません",
+        "동적 오브젝트 파일을 열 수 없습니다",
+        "невозможно открыть разделяемый объектный файл",
+        "não é possível abrir arquivo compartilhado",
+        "impossibile aprire il file oggetto condiviso",
+        "nie można otworzyć pliku obiektu dzielonego",
+        "paylaşımlı nesne dosyası açılamıyor",
+    ),
+    ": No such file or directory": ("：没有那个文件或目录", "：沒有此一檔案或目錄"),
+    "No such file or directory": (
+        "没有那个文件或目录",
+        "沒有此一檔案或目錄",
+        "Datei oder Verzeichnis nicht gefunden",
+        "Aucun fichier ou dossier de ce type",
+        "Aucun fichier ou dossier de ce nom",
+        "No existe el fichero o el directorio",
+        "No existe el archivo o el directorio",
+        "そのようなファイルやディレクトリはありません",
+        "그런 파일이나 디렉터리가 없습니다",
+        "Нет такого файла или каталога",
+        "Arquivo ou diretório inexistente",
+        "File o directory non esistente",
+        "Nie ma takiego pliku ani katalogu",
+        "Böyle bir dosya ya da dizin yok",
+    ),
+    "cannot allocate memory in static TLS block": (
+        "无法在静态 TLS 块中分配内存",
+        "Kein Speicher im statischen TLS-Block verfügbar",
+        "ne peut allouer de la mémoire dans un bloc statique TLS",
+        "No se pudo asignar memoria en el bloque TLS estático",
+        "静的 TLS ブロック内にメモリを配置出来ません",
+        "невозможно выделить память в статичном блоке TLS",
+    ),
+    "Segmentation fault": (
+        "段错误",
+        "程式記憶體區段錯誤",
+        "Speicherzugriffsfehler",
+        "Adressierungsfehler",
+        "Erreur de segmentation",
+        "Violación de segmento",
+        "セグメンテーションフォルト",
+        "세그멘테이션 오류",
+        "세그먼테이션 오류",
+        "Ошибка сегментирования",
+        "Ошибка сегментации",
+        "Falha de segmentação",
+        "Errore di segmentazione",
+        "Naruszenie ochrony pamięci",
+    ),
+    "Killed": ("已杀死",),
+    "Bus error": ("总线错误", "匯流排錯誤", "バスエラー", "Ошибка шины"),
+    ": command not found": (
+        "：未找到命令",
+        ": 未找到命令",
+        "：指令找不到",
+        ": Kommando nicht gefunden",
+        " : commande introuvable",
+        ": orden no encontrada",
+        ": コマンドが見つかりません",
+        ": 명령어를 찾을 수 없음",
+        ": команда не найдена",
+        ": comando não encontrado",
+        ": comando non trovato",
+        ": nie znaleziono polecenia",
+    ),
+    "fatal error: ": (
+        "致命错误： ",
+        "致命错误：",
+        "致命错误: ",
+        "schwerwiegender Fehler: ",
+        "致命的エラー: ",
+    ),
+    "cannot find -l": (
+        "找不到 -l",
+        "no se puede encontrar -l",
+        "ne peut pas trouver -l",
+        "ne peut trouver -l",
+        "невозможно найти -l",
+        "não foi possível localizar -l",
+        "impossibile trovare -l",
+    ),
+    "The specified module could not be found.": (
+        "找不到指定的模块。",
+        "找不到指定的模組。",
+        "Das angegebene Modul wurde nicht gefunden.",
+        "Le module spécifié est introuvable.",
+        "No se puede encontrar el módulo especificado.",
+        "指定されたモジュールが見つかりません。",
+        "지정된 모듈을 찾을 수 없습니다.",
+        "Не найден указанный модуль.",
+        "Não foi possível encontrar o módulo especificado.",
+        "Impossibile trovare il modulo specificato.",
+    ),
+    "The specified procedure could not be found.": (
+        "找不到指定的程序。",
+        "Die angegebene Prozedur wurde nicht gefunden.",
+        "La procédure spécifiée est introuvable.",
+        "No se encontró el proceso especificado.",
+        "指定されたプロシージャが見つかりません。",
+        "Не найдена указанная процедура.",
+    ),
+    "is not recognized as an internal or external command": (
+        "不是内部或外部命令",
+        "no se reconoce como un comando interno o externo",
+    ),
+}
+"""English → what is said in its place. Texts that hold another one of these stand before it."""
+
+TRANSLATIONS = tuple((text, english) for english, texts in FOREIGN.items() for text in texts)
+"""What is replaced, and by what, in this order."""
