@@ -79,6 +79,7 @@ def ids(diagnosis: Diagnosis) -> list[str]:
         f"step 1\rstep 2\r{FAILURE}",
         f"{FAILURE}\r",
         f"\x00\ufeff{FAILURE}",
+        f'File "tile.py", line 1, in f\n{FAILURE}',
     ],
 )
 def test_what_stands_around_a_line(line: str) -> None:

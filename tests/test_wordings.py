@@ -281,6 +281,11 @@ def first(diagnosis: Diagnosis) -> str:
             " status 1.",
             "KB0071",
         ),
+        (
+            f"{ENGINE}RuntimeError: CUDA error: an illegal memory access was encountered\nCUDA"
+            " kernel errors might be asynchronously reported at some other API call",
+            "KB0121",
+        ),
     ],
 )
 def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
@@ -291,8 +296,6 @@ def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        f"{ENGINE}RuntimeError: CUDA error: an illegal memory access was encountered\nCUDA kernel"
-        " errors might be asynchronously reported at some other API call",
         f"{ENGINE}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",
         f"{ENGINE}RuntimeError: CUDA error: operation not permitted when stream is capturing",
         "Ignore import error when loading models.new: No module named 'cutlass'",

@@ -176,14 +176,16 @@ def line_kind(log: Log, offset: int) -> LineKind:
 def is_code(log: Log, offset: int) -> bool:
     """Whether a line is source that a traceback shows.
 
-    The line below a frame is source, unless it stands further left: a frame of `python -c` shows
-    no source. Where an exception is glued to the end of a line of source, it counts.
+    The line below a frame is source, unless it stands further left or reads as an exception: a
+    frame of `python -c` shows no source, and a text may have lost its indentation. Where an
+    exception is glued to the end of a line of source, it counts.
     """
     if _glued.search(log.text[log.excerpt_start(offset) : offset]):
         return False
     index = log.line_index(offset)
     above = log.line(index - 1, LINE_BEGIN)
-    if _frame.search(above) and log.indent(index) >= log.indent(index - 1):
+    is_below = _frame.search(above) and log.indent(index) >= log.indent(index - 1)
+    if is_below and not _exception.search(log.line(index, LINE_BEGIN)):
         return True
     if _location_line.search(above) and log.depth(index) > log.depth(index - 1):
         return True

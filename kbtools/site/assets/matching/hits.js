@@ -137,7 +137,8 @@ export class Examination {
   isBelowFrame(index) {
     const { log, patterns } = this;
     const above = log.line(index - 1, patterns.rules.line_begin);
-    return (patterns.frame.test(above) && log.indent(index) >= log.indent(index - 1)) ||
+    const isBelow = patterns.frame.test(above) && log.indent(index) >= log.indent(index - 1);
+    return (isBelow && !patterns.exception.test(log.line(index, patterns.rules.line_begin))) ||
       (patterns.locationLine.test(above) && log.depth(index) > log.depth(index - 1));
   }
 }
