@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,16 @@ def test_a_notice_where_the_change_is_reviewed(tmp_path: Path) -> None:
     result = Base(tmp_path, tmp_path).kbtools("check", "--github")
     assert result.code == 0
     assert "::notice file=kb/KB0001-it-fails.zh.md,line=5," in result.out
+
+
+def test_a_translation_leads_to_translations() -> None:
+    """A page in Chinese links the Chinese page of an article that has one."""
+    pages = {file.name: file for file in (Path(__file__).parent.parent / "kb").rglob("*.md")}
+    strays = [
+        f"{name}: {link}"
+        for name, file in pages.items()
+        if name.endswith(".zh.md")
+        for link in re.findall(r"\]\((?:[^)\s#]*/)?([^)\s#/]+\.md)[)#]", file.read_text("utf-8"))
+        if f"{link.removesuffix('.md')}.zh.md" in pages
+    ]
+    assert not strays, strays
