@@ -48,9 +48,13 @@ def differing(logs: dict[str, str], matcher: Matcher, browser: Browser) -> dict[
 
 
 def cut(logs: dict[str, str]) -> dict[str, str]:
-    """The logs, and the last 30 lines of each."""
-    short = {f"{name}, its end": "\n".join(log.split("\n")[-30:]) for name, log in logs.items()}
-    return logs | short
+    """The logs, and the last 30 lines of those that have more."""
+    ends = {
+        f"{name}, its end": "\n".join(log.split("\n")[-30:])
+        for name, log in logs.items()
+        if log.count("\n") >= 30
+    }
+    return logs | ends
 
 
 def recorded() -> dict[str, str]:

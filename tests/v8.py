@@ -43,11 +43,16 @@ def scripts() -> str:
 
 
 DIAGNOSE = """
-function diagnosed({ head, shelves, whole }, text) { // as matching/recognise.js does
+function diagnosed({ head, shelves, whole, loaded }, text) { // as matching/recognise.js does
+  const matcherOf = (key, index) => { // made once for the same shelves, not for each log
+    if (!loaded.has(key)) loaded.set(key, KBMatch.load(index()));
+    return loaded.get(key);
+  };
   const needed = new Shelves(head).needed(text);
-  const index = indexOf(head, needed.shelves.map((number) => shelves[number]));
-  const answer = KBMatch.load(index).diagnose(text);
-  return answer.matches.length || !needed.isCut ? answer : KBMatch.load(whole).diagnose(text);
+  const fetched = () => indexOf(head, needed.shelves.map((number) => shelves[number]));
+  const answer = matcherOf(String(needed.shelves), fetched).diagnose(text);
+  if (answer.matches.length || !needed.isCut) return answer;
+  return matcherOf("whole", () => whole).diagnose(text);
 }
 """
 
@@ -84,7 +89,7 @@ class Browser:
         head = files.pop(f"{shelves.FOLDER}/head.json")
         contents = f"[{', '.join(files.values())}]"
         whole = msgspec.json.encode(index).decode()
-        site = f"{{ head: {head}, shelves: {contents}, whole: {whole} }}"
+        site = f"{{ head: {head}, shelves: {contents}, whole: {whole}, loaded: new Map() }}"
         self._site = f"sites[{evaluate(f'sites.push({site}) - 1')}]"
         self._diagnose = f"JSON.stringify(diagnosed({self._site}, log))"
 
