@@ -38,6 +38,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], st
         ("TMP/home/me/environment", "~/environment"),
         ("TMP/home/me/.triton:TMP/home/me", "~/.triton:~"),
         ("TMP/home/mean", "TMP/home/mean"),
+        ('"/a/b-c/lib/python3.11/site-packages/x.py"', '"<env>/lib/python3.11/site-packages/x.py"'),
         ("[gpu-17]:0 connects to gpu-17", "[<host>]:0 connects to <host>"),
     ],
 )

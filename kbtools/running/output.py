@@ -38,6 +38,12 @@ def head_and_tail(file: Path, cap: int) -> str:
     return left_out.join(texts)
 
 
+OTHER_ENVIRONMENT = re.compile(
+    r"(?<![\w.>~/-])(?:/[\w.+-]+)+(?=/lib/python3\.\d+/(?:site|dist)-packages/)"
+)
+"""A second environment whose packages are on the path, as a `.pth` file adds them."""
+
+
 class Redaction:
     """Removes from a text what names this machine and what looks like a secret."""
 
@@ -78,6 +84,7 @@ class Redaction:
                     replacement = paths[path].replace("\\", r"\\")
                     text = re.sub(re.escape(path) + r"(?![\w-])", replacement, text)
             text = self._pattern.sub(lambda match: self._paths[match[0]], text)
+            text = OTHER_ENVIRONMENT.sub("<env>", text)
             text = SECRET.sub("<redacted>", text)
             return self._host.sub("<host>", text) if self._host else text
 
