@@ -13,7 +13,7 @@ from kbtools.matching import Matcher, load, scoring
 ROOT = Path(__file__).parent.parent
 LOGS = ROOT / "tests" / "logs"
 WRAPPERS = ("KB0098", "KB0113", "KB0114", "KB0136", "KB0144", "KB0227")
-"""What ends a log, whatever failed: torchrun's table, a build's last line, an engine's, out of memory."""
+"""What ends a log, whatever failed: torchrun, a build, an engine, out of memory."""
 EXPECTED: dict[str, dict[str, Any]] = tomllib.loads((LOGS / "expected.toml").read_text("utf-8"))
 
 
