@@ -43,16 +43,17 @@ def scripts() -> str:
 
 
 DIAGNOSE = """
-function diagnosed({ head, shelves, whole, loaded }, text) { // as matching/recognise.js does
-  const matcherOf = (key, index) => { // made once for the same shelves, not for each log
-    if (!loaded.has(key)) loaded.set(key, KBMatch.load(index()));
-    return loaded.get(key);
-  };
+function diagnosed({ head, shelves, whole, last }, text) { // as matching/recognise.js does
   const needed = new Shelves(head).needed(text);
-  const fetched = () => indexOf(head, needed.shelves.map((number) => shelves[number]));
-  const answer = matcherOf(String(needed.shelves), fetched).diagnose(text);
+  const key = String(needed.shelves);
+  if (last.key !== key) { // one is kept: a matcher holds megabytes
+    const index = indexOf(head, needed.shelves.map((number) => shelves[number]));
+    Object.assign(last, { key, matcher: KBMatch.load(index) });
+  }
+  const answer = last.matcher.diagnose(text);
   if (answer.matches.length || !needed.isCut) return answer;
-  return matcherOf("whole", () => whole).diagnose(text);
+  last.whole ??= KBMatch.load(whole);
+  return last.whole.diagnose(text);
 }
 """
 
@@ -89,7 +90,7 @@ class Browser:
         head = files.pop(f"{shelves.FOLDER}/head.json")
         contents = f"[{', '.join(files.values())}]"
         whole = msgspec.json.encode(index).decode()
-        site = f"{{ head: {head}, shelves: {contents}, whole: {whole}, loaded: new Map() }}"
+        site = f"{{ head: {head}, shelves: {contents}, whole: {whole}, last: {{}} }}"
         self._site = f"sites[{evaluate(f'sites.push({site}) - 1')}]"
         self._diagnose = f"JSON.stringify(diagnosed({self._site}, log))"
 
