@@ -286,6 +286,10 @@ def first(diagnosis: Diagnosis) -> str:
             " kernel errors might be asynchronously reported at some other API call",
             "KB0121",
         ),
+        (
+            "RuntimeError: cuda runtime error (2) : out of memory at /pytorch/THCStorage.cu:58",
+            "KB0227",
+        ),
     ],
 )
 def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
@@ -305,7 +309,6 @@ def test_how_others_say_it(matcher: Matcher, text: str, article: str) -> None:
         "NameError: name 'selective_scan_fn' is not defined",
         "torch._dynamo.guards.__recompiles: [DEBUG] Recompiling function f in m.py:6",
         "import torch\nThe training crashed after two epochs: Segmentation fault (core dumped)",
-        "RuntimeError: cuda runtime error (2) : out of memory at /pytorch/THCStorage.cu:58",
         "n1:7:9 [0] NCCL INFO Call to connect returned Connection refused, retrying",
         "g++ -lcuda\n/usr/bin/ld: cannot find -lcuda\nmake: *** [Makefile:9: x] Error 1",
     ],

@@ -85,8 +85,8 @@ _phrases = (
     r"|[Kk]nown issues?|[Kk]nown errors?|[Hh]ints? for|[Rr]etr(?:y|ies|ied|ying) (?:on|after)"
     r"|[Rr]ecover(?:s|ed|ing)? from|[Ii]gnor(?:e|es|ed|ing)|[Ss]kip(?:s|ped|ping)?"
     r"|[Hh]andled|[Ss]uppress(?:es|ed|ing)?"
-    # but for what PyTorch prints below an error of CUDA
-    r"|[Ss]earch(?:es|ed|ing)? for(?! `\0' in https://docs\.nvidia\.com)|[Ll]ook(?:s|ed|ing)? for"
+    # but for a line that tells where an error is described
+    r"|[Ss]earch(?:es|ed|ing)? for(?! `\0' in https://)|[Ll]ook(?:s|ed|ing)? for"
     r"|[Cc]heck(?:s|ed|ing)? (?:\S{1,80} )?for|[Gg]rep(?:s|ping)?|no longer (?:says|raises|prints)"
     r"|used to (?:say|raise|print|fail with)|may (?:say|raise|print|fail with)|[Nn]o|[Nn]ever"
     r"|[Ss]imulat(?:es|ed|ing)|[Ii]nject(?:s|ed|ing)?|[Pp]retend(?:s|ing)?|[Dd]ocs for)"
