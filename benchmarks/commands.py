@@ -20,6 +20,7 @@ import argparse
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,8 @@ COMMENT = re.compile(r"\s#|\s&&\s|2>&1|\s\\$|\s\|\s")
 ELSEWHERE = ("--target", "--no-index", "--no-deps", "-e", "-r", "-c", "-f", ".")
 """A command with one of these installs into another place, or what is not on an index."""
 WITH_VALUE = ("--index-url", "--extra-index-url", "--only-binary")
+UV = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
+"""The one of the environment in which this runs, as `make kb` installs it."""
 CHANGE = re.compile(r"^ [-+~] (\S+?)==(\S+)", re.MULTILINE)
 
 
@@ -147,7 +150,7 @@ def replaced(command: Command, python: Path) -> dict[str, str] | None:
     if command.upgrades:
         for requirement in command.requirements:
             upgrades += ["--upgrade-package", Requirement(requirement).name]
-    words = ["uv", "pip", "install", "--dry-run", "--no-build", "--python", str(python)]
+    words = [UV, "pip", "install", "--dry-run", "--no-build", "--python", str(python)]
     run = subprocess.run(
         [*words, *upgrades, *command.requirements], capture_output=True, text=True, timeout=300
     )
