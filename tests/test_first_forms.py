@@ -77,6 +77,33 @@ MATCHER = Matcher(load(Path(__file__).parent.parent))
             1,
         ),
         ("# 显示RuntimeError: disk\n\nTraceback (most recent call last):\n", 1),
+        ("# Cuda check failed (11 vs. 0): invalid argument\n\nStarting\n", 1),
+        ("# modulenotfounderror: no module named 'a.b'\n\nHi\n", 1),
+        ("epoch: 3450 loss: 0.3\nepoch: 3451 loss: nan\nepoch: 3452 loss: nan\n", 2),
+        ("INFO train: {'loss': 0.2, 'grad_norm': nan, 'epoch': 0.53}\n", 1),
+        ("# Training is odd\n\nMismatched elements: 14534 / 16384 (88.7%)\n", 3),
+        ("10:00 start\n      Access violation detected at Fri Jun 07 03:26:23 2019\n", 2),
+        ("Loading\nfunction 'cadam32bit_grad_fp32' not found\n", 2),
+        ("node: argument of type 'WindowsPath' is not iterable\n", 1),
+        ("# The test\n\nCouldn't open CUDA library libcuda.so.1\n", 3),
+        ("W a/b/op_kernel.cc:1855] OP_REQUIRES failed at x.cc:590 : UNAVAILABLE: No PTX\n", 1),
+        (
+            "terminate called after throwing\n  what():  driver\n"
+            "[n:3] *** Process received signal ***\n",
+            2,
+        ),
+        (
+            "model_load: error loading model: invalid type\nTraceback (most recent call last):\n"
+            '  File "a.py", line 9, in f\n    g()\n'
+            "OSError: exception: access violation reading 0\n",
+            1,
+        ),
+        ('It dies.\n\n  File "a.py", line 9, in f\n    return g()\nRuntimeError\nINFO: b\n', 5),
+        # a title in words of its own: the best where nothing else says it
+        ("# ZLUDA device does not pass: operation not supported\n\nIt is a card of AMD.\n", 1),
+        ("# No kernel image is available\n\nTraceback (most recent call last):\n", 1),
+        ("# Inference fails\n\nERROR 01-02 10:00:00 a.py:1] disk\n", 3),
+        ("# Inference fails\n\nValueError: disk\n", 3),
         ("# Worker exited unexpectedly\n\n`Worker (pid(s) 25) exited unexpectedly`\n", 3),
     ],
 )
@@ -85,3 +112,32 @@ def test_forms_of_programs(log: str, line: int) -> None:
     first = MATCHER.diagnose(log).first
     assert first is not None
     assert first.line == line
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "Clang version: Could not collect\n",
+        "# [Feature] Say what is not supported\n\nPlease do.\n",
+        "# Add a message where it fails\n\nPlease do.\n",
+        "epoch: 1 loss: 0.3 nan_count: 0\n",
+        "3 passed, 0 failed in 2 s\n",
+        "Nan is a name, loss is 0.3\n",
+    ],
+)
+def test_what_is_no_failure(log: str) -> None:
+    """What is asked for, or was not collected, has not failed."""
+    assert MATCHER.diagnose(log).first is None
+
+
+def test_what_an_empty_level_says() -> None:
+    """A level with nothing behind it is never the sure answer."""
+    first = MATCHER.diagnose("in: a.h, line 81\nERROR: \nERROR: \n\nA function was lost.\n").first
+    assert first is None or not first.confident
+
+
+def test_a_signal_below_what_the_program_said() -> None:
+    """A crash that follows from an error just above it is not sure."""
+    first = MATCHER.diagnose("a.cpp: not enough space: failed to load\nSegmentation fault\n").first
+    assert first is not None
+    assert not first.confident

@@ -23,6 +23,7 @@ WHY = {
     Weight.WRAPPER: "it reports a failure that is not in this text: show the lines above it, or the"
     " log of the process that it names",
     Weight.TOLD: "it is part of a sentence: show the log itself",
+    Weight.CUT: "the text ends before the exception of this traceback: show the lines below it",
     Weight.AFTERMATH: "it was printed on the way out: show the lines above it",
 }
 """Why a record of each weight is no confident answer."""
@@ -54,6 +55,8 @@ class Failures(msgspec.Struct, frozen=True):
     noticed: frozenset[int] = frozenset()
     """Lines below the first failure, or later by their times, that noticed that something had
     stopped: a clock ran out, or a connection was lost."""
+    is_worded: bool = False
+    """Whether the first failure is known by the words of a title alone."""
 
 
 def failures(log: Log, lines: LineReader) -> Failures:
@@ -79,6 +82,7 @@ def failures(log: Log, lines: LineReader) -> Failures:
             why=why,
         ),
         frozenset(noticed),
+        first.is_worded,
     )
 
 
@@ -139,6 +143,8 @@ def _is_same(record: Record, first: Record, lines: LineReader) -> bool:
 
 def _doubt(first: Record, others: Sequence[Record], reader: LogReader) -> str:
     """Why a first failure is no confident answer; empty if it is."""
+    if first.is_worded:
+        return WHY_TITLE
     if WHY.get(first.weight):
         return WHY[first.weight]
     if first.is_title and others:
@@ -166,7 +172,10 @@ def _is_other_title(record: Record, first: Record, lines: LineReader) -> bool:
 
 def _is_rival(record: Record, first: Record, lines: LineReader) -> bool:
     """Whether a record may have come about without the first failure."""
-    if record.weight > first.weight or first.weight is Weight.DEATH:
+    if first.weight is Weight.DEATH:  # it may have followed from what was said just above it
+        is_above = 0 < first.line - record.line <= lines.rules.lines_between
+        return is_above and record.weight is Weight.LOGGED and record.process == first.process
+    if record.weight > first.weight:
         return False
     if first.kind == record.kind == "compiler error":
         return False

@@ -45,6 +45,8 @@ class Weight(IntEnum):
     """Printed on the way out: destructors, exits."""
     TOLD = 7
     """A person tells of it, in a sentence around the log."""
+    CUT = 8
+    """A traceback begins, and the text ends before its exception."""
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -63,11 +65,40 @@ _error_word = r"(?:fatal |internal |internal compiler |catastrophic )?error\b"
 _workers = (
     r"(?:[Pp]rocess|[Ww]orker|[Cc]hild|[Jj]ob|[Tt]ask|[Rr]ank|[Aa]ctor|[Ss]ubprocess)(?:es|s)?"
 )
+_cannot = (
+    r"(?:[Ff]ailed to|FAILED to|[Uu]nable to(?! find image )|[Cc]an ?not|[Cc]an['’]t"
+    r"|[Cc]ould ?n(?:ot(?! collect$)|['’]t))"
+)
+_failed = r"(?:(?:has|have|had) )?failed"
+_messages = (
+    r"\bhas no attribute ['\"`]|\bobject is not (?:callable|iterable|subscriptable)\b"
+    r"|\btype ['\"`]\w{1,60}['\"`] is not iterable\b"
+    r"|\bmissing \d{1,3} required (?:keyword-only |positional )?argument"
+    r"|\bgot an unexpected keyword argument\b|\bindex out of range$"
+    r"|\btakes (?:from )?\d{1,3} (?:to \d{1,3} )?positional arguments? but\b"
+    r"|\binvalid literal for int\(\)|\bcannot import name ['\"`]|\b[Nn]o module named ['\"`]"
+    r"|\breferenced before assignment\b|\bunsupported operand type"
+)
+_cuda = (
+    r"\bunspecified launch failure\b|\b[Aa]n illegal (?:memory access|instruction) was encountered"
+    r"|\b[Nn]o kernel image is available\b|\b[Ii]nvalid device (?:function|ordinal)\b"
+    r"|\b[Mm]isaligned address\b|\b[Tt]oo many resources requested for launch\b"
+    r"|\b[Dd]river version is insufficient\b|\bPTX was compiled with an unsupported toolchain\b"
+    r"|\b[Nn]o CUDA-capable device\b|\b[Uu]ndefined symbol\b"
+)
+NAN = (
+    r"(?:^|[\s{(\[,|'\"])(?:[\w.]{0,40}[lL]oss\w{0,20}|LOSS|grad_?norm|ppl|perplexity)"
+    r"['\"]?\*{0,2} {0,3}[:=] {0,3}(?:tensor\()?-?(?:nan|NaN|NAN)\b"
+)
+"""A row of a training whose loss is no number: programs log it as they log every row."""
 
 EXCEPTION = (
     r"^(?!(?:Error|Exception):$)(?:[A-Za-z_][\w.]{0,200})?(?:Error|Exception)(?:Group)?(?:\([\w.]{1,60}\))?"
     r"(?::$|:(?=[A-Z])| ?: (?! {0,3}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,3})?,? *$))"
     r"|^(?:[A-Za-z_]\w{0,60}\.){1,9}[A-Z]\w{2,60}: "
+    # as people type the names of Python's
+    r"|^(?:module ?not ?found|import|runtime|value|type|attribute|assertion|key|name|os|index"
+    r"|memory|syntax|not ?implemented|file ?not ?found|permission) ?error: (?=\S)"
 )
 """The line of an exception, wherever it stands."""
 FORMS = (
@@ -100,7 +131,7 @@ FORMS = (
             r"\bkilled due to .{0,60}\bmemory\b",
             r"\b[Oo]ut of memory: [Kk]ill|\boom[-_]kill|\bOOMKilled\b|[Dd]etected \d+ oom",
             r"^Fatal Python error: (?!Aborted)|[Pp]rocess received signal|Segfault encountered",
-            r"\bsegfault at [0-9a-f]|^Memory access fault by \w",
+            r"\bsegfault at [0-9a-f]|^Memory access fault by \w|^\W?Access violation\b",
         ),
     ),
     Form(Weight.CAUSE, "exception", (r"\bthread terminated with exception: (?!\[)",)),
@@ -167,7 +198,8 @@ FORMS = (
             # gcc, clang: a.cpp:1:2: error:   nvcc, cl: a.cu(1): error
             r"^[^\s\"'][^\n\"']{0,300}?(?::\d{1,7}(?::\d{1,7})?:|\(\d{1,7}(?:,\d{1,7})?\) ?:)"
             rf" ?{_error_word}",
-            r"^loc\(.{1,300}\): error: |^[a-z]\w{1,40} (?:fatal|error) {0,4}: |^error\[E\d{4}\]: ",
+            r"^loc\(.{1,300}\): error: |(?:^|: )[a-z]\w{1,40} (?:fatal|error) {0,4}: ",
+            r"^error\[E\d{4}\]: ",
             r"^ptxas [^\n;]{1,300}; {0,2}(?:error|fatal) {0,4}: ",
             r"^(?:\S{0,200}/)?(?:[\w-]{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?)(?:-\d{1,3})?:"
             r" (?:fatal |internal )?error\b",
@@ -180,7 +212,7 @@ FORMS = (
         Weight.CAUSE,
         "assertion",
         (
-            r"\b[Aa]ssertion .{1,400} failed\b|\b[Aa]ssertion failed\b|\bCheck failed: ",
+            r"\b[Aa]ssertion .{1,400} failed\b|\b[Aa]ssertion failed\b|\b[Cc]heck failed(?:: | \()",
             r"^(?:[\w.]{1,100}\.)?AssertionError\b",
             r"\b[A-Z]{2,12}_ASSERT(?:\(.{1,300}\) failed|: \S)|^[A-Z]{2,4}assert: ",
             # the C library
@@ -239,9 +271,19 @@ FORMS = (
         (
             r"(?:^|[\s\[\](:'\"`]|[^\x00-\x7f])"
             r"(?:[\w.]{1,200}(?:Error|Exception)\b ?[:(]|[Ee]rror ?: ?\S)",
-            r"\bfailed with error \d{1,6}\b|^\W?\w{2,60}\W? is not defined$",
+            r"\bfailed with error \d{1,6}\b|(?:^|\bname )\W?\w{2,60}\W? is not defined$",
             r"\bRESOURCE_EXHAUSTED: \S|\b[Ff]ailed ?: \S|\bFAIL\b .{0,200}\berror=",
-            r"^(?:[Ff]ailed to|[Uu]nable to(?! find image )|Cannot|Could not) ",
+            rf"^[Ff]ailed (?:in|for|on|at|with) |(?:^|[:\]>] ){_cannot} \w",
+            rf"\b[A-Za-z_][\w)'`\"]{{1,60}} {_failed}(?:$|[.!:;]"
+            r"|,? (?:with|due to|because|at|in|on|for)\b)",
+            # the messages of Python's exceptions, and of CUDA's, without a name
+            _messages,
+            _cuda,
+            r"^\W?Error [a-z]{2,20}ing\b",
+            r"^Mismatched elements: \d|^[a-z]\w{2,20} (['\"`])[^'\"`\n]{1,200}\1 not found\b",
+            r"\b(?:[Nn]ot enough|[Ii]nsufficient) (?:\w{2,20} )?(?:memory|space|room|resources)\b",
+            NAN,
+            r"\bOP_REQUIRES failed\b|^\|? ?[\w-]{1,60} .{0,60}\| UNAVAILABLE: \S",
             r"\b\w{0,4}[A-Z]{3,12} (?:error|failure)\b",
             r"\b[A-Z]\w{2,12} failure (?:\d|')|\b[A-Z]{3,4} out of memory\b",
             r"\b[A-Z]{3,12}_STATUS_(?!SUCCESS)[A-Z_]{4}|\b[A-Z]{4}_ERROR_[A-Z_]{4}",

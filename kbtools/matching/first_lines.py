@@ -55,6 +55,8 @@ class Record(msgspec.Struct, frozen=True):
     process: str
     """Its rank, worker or pod, as the log names it; empty where it names none."""
     moment: Moment | None = None
+    is_worded: bool = False
+    """Whether it is known by the words of a title alone."""
     is_title: bool = False
     """Whether it is a heading of Markdown."""
 
@@ -82,6 +84,8 @@ class LineReader:
         """The lines that may report a failure; of many, the first and the last."""
         is_loud = self.patterns.loud.search
         alarms = {index for index in range(log.size) if is_loud(log.prefix(index))}
+        if log.is_titled:
+            alarms.add(0)
         end = -1
         for _, start, _ in self._automaton.find_matches_as_indexes(log.text):
             if start >= end:
@@ -113,7 +117,9 @@ class LineReader:
                 and patterns.exception.search(line) is None
             )
             is_soft = reading.weight >= Weight.LOGGED or reading.kind == "refusal"
-            return None if is_mild and is_soft else reading
+            if is_mild and is_soft and not patterns.despite.search(line):
+                return None
+            return reading
         return Reading(Weight.LOGGED, "error") if patterns.level.search(prefix) else None
 
     def _by_form(self, line: str, weights: frozenset[Weight]) -> Reading | None:
@@ -164,10 +170,13 @@ class Patterns:
         self.prose = _compiled(rules.prose)
         self.guess = _compiled(rules.guess)
         self.closing = _compiled(rules.closing)
+        self.crash = _compiled(rules.crash)
+        self.aborts = _compiled(rules.aborts)
         self.level = _compiled(rules.level)
         self.statement = _compiled(rules.statement)
         self.warns = _compiled(rules.warns)
         self.informs = _compiled(rules.informs)
+        self.despite = _compiled(rules.despite)
         self.warning = _compiled(rules.warning)
         self.pytest = _compiled(rules.pytest)
         self.header = _compiled(rules.header)
@@ -179,6 +188,7 @@ class Patterns:
         self.quoting = _compiled(rules.quoting)
         self.quotes = _compiled(rules.quotes)
         self.time = _compiled(rules.time)
+        self.title = _compiled(rules.title)
         self.heading = _compiled(rules.heading)
         self.field = _compiled(rules.field)
         self.same = _compiled(rules.same)
@@ -227,20 +237,25 @@ class LogReader:
         """
         line, prefix = self.line(index), self.log.prefix(index)
         is_statement = self.patterns.statement.search(prefix) is not None
-        text = f"{prefix.strip()} {line}" if is_statement else line
+        text = f"{prefix.strip()} {line}".strip() if is_statement else line
         reading = self.lines.reading(text, prefix)
         if reading is None and self._is_title(index):
             reading = self.lines.reading(text, "")  # whatever level the program gave it
         if self.patterns.pytest.search(prefix):
             closes = closes or not self.patterns.pytest.search(self.log.prefix(index - 1))
+        closes = closes or self._is_below_frame(index)
         is_exception = closes and self.patterns.closing.search(line)
         if is_exception and (reading is None or reading.weight is Weight.LOGGED):
             reading = Reading(Weight.CAUSE, "exception")
+        if reading is not None and not (closes or is_statement):
+            skipped = self.log.line(index, self.rules.most_characters).find(line)
+            is_mild = self.patterns.despite.search(line) is not None
+            if not is_mild and self._is_no_report(index, reading.start + skipped):
+                reading = None
+        is_worded = reading is None and index == 0 and self.log.is_titled
+        if is_worded and self.patterns.title.search(line):
+            reading = Reading(Weight.WITNESS, "error")
         if reading is None:
-            return None
-        skipped = self.log.line(index, self.rules.most_characters).find(line)
-        start = reading.start + skipped
-        if not (closes or is_statement) and self._is_no_report(index, start):
             return None
         if reading.weight <= Weight.WITNESS and self._goes_on(index):
             return None
@@ -250,7 +265,12 @@ class LogReader:
         if reading.weight >= Weight.DEATH:
             process = process or self.lines.named_process(line)
         moment = self.lines.moment(self.log, index, process)
-        return Record(index, text, reading.weight, reading.kind, process, moment)
+        return Record(index, text, reading.weight, reading.kind, process, moment, is_worded)
+
+    def _is_below_frame(self, index: int) -> bool:
+        """Whether a line stands below the last frame of a traceback and its source."""
+        is_frame = self.patterns.frame.search(self.line(index - 2)) is not None
+        return is_frame and self.log.depth(index) < self.log.depth(index - 2)
 
     def _is_no_report(self, index: int, start: int) -> bool:
         """Whether a line is source, or only mentions a failure, at `start`."""

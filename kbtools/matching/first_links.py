@@ -29,6 +29,8 @@ class Stream:
         """The line of its last exception."""
         self.logged: int | None = None
         """The last line that was logged as an error."""
+        self.aborted: int | None = None
+        """The last line on which it said that it ends itself."""
         self.header = -1
         """The line on which its last traceback begins."""
         self.cut: int | None = None
@@ -73,6 +75,14 @@ def linked(log: LogReader) -> list[Record]:
         record = _unquoted(log, record)
         if stream.logged is not None and _is_check(log, records.get(stream.logged), record):
             record = replace(record, weight=Weight.LOGGED)
+        elif _is_abort(log, stream, record):
+            record = replace(record, weight=Weight.WRAPPER)
+        elif _is_crash(log, stream, record):
+            record = replace(record, weight=Weight.WITNESS)
+            if stream.logged is not None:  # it is no introduction of the crash
+                records[stream.logged] = replace(records[stream.logged], weight=Weight.LOGGED)
+        if log.patterns.aborts.search(line):
+            stream.aborted = index
         if stream.cut is not None and _is_source(log, record, stream.cut):
             continue
         if stream.cut is not None and record.line > stream.cut and record.kind in RAISED:
@@ -144,6 +154,20 @@ def _is_check(log: LogReader, logged: Record | None, record: Record) -> bool:
     return is_near and not (_is_later(logged, record) or log.patterns.exception.search(record.text))
 
 
+def _is_abort(log: LogReader, stream: Stream, record: Record) -> bool:
+    """Whether a signal is the one by which the process has ended itself."""
+    if record.weight is not Weight.DEATH or stream.aborted is None:
+        return False
+    return record.line - stream.aborted <= log.rules.lines_of_message
+
+
+def _is_crash(log: LogReader, stream: Stream, record: Record) -> bool:
+    """Whether a crash of code in C follows from what that code has said just above it."""
+    if stream.logged is None or not log.patterns.crash.search(record.text):
+        return False
+    return stream.header - stream.logged <= log.rules.lines_between
+
+
 def _is_in_message(log: LogReader, earlier: Record, later: Record, stream: Stream) -> bool:
     """Whether a record is one of the further lines of an exception's message."""
     return (
@@ -197,7 +221,7 @@ def _closing(log: LogReader, header: int, process: str) -> Record | None:
 def _cut(log: LogReader, header: int, process: str) -> Record:
     """The record of a traceback whose exception is not in the text."""
     moment = log.lines.moment(log.log, header, process)
-    return Record(header, log.line(header), Weight.WRAPPER, "wrapper", process, moment)
+    return Record(header, log.line(header), Weight.CUT, "wrapper", process, moment)
 
 
 def _unquoted(log: LogReader, record: Record) -> Record:

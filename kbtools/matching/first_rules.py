@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kbtools.matching.first_forms import EXCEPTION, FORMS, Form
+from kbtools.matching.first_forms import EXCEPTION, FORMS, NAN, Form
 
 ALARMS = (
     *("rror", "ERROR", "xception", "EXCEPTION", "Traceback (most recent", "atal", "FATAL"),
@@ -27,6 +27,13 @@ ALARMS = (
     *("not supported because", "NCCL WARN", "initialization: "),
     *("lready in use", "lready in Use", "lready In Use", "EXHAUSTED: ", "INTERNAL: ", "is dead"),
     *("lready dead", "is not defined", "Command '[", "-capable ", "river version"),
+    *("ouldn't", "ouldn’t", "an't ", "an’t ", "an not ", "ccess violation", "Mismatched elem"),
+    *(": nan", ":nan", "=nan", "= nan", ": NaN", "=NaN", ": tensor(nan", "has no attribute"),
+    *("object is not ", " is not iterable", "required positional", "unexpected keyword"),
+    *("index out of range", "invalid literal for", "o module named", "nspecified launch"),
+    *("o kernel image", "nvalid device ", "isaligned address", "oo many resources"),
+    *("unsupported toolchain", "UNAVAILABLE: ", "referenced before", "unsupported operand"),
+    *("positional argument", "ndefined symbol", "ot enough ", "nsufficient "),
 )
 """Texts of lines that may report a failure."""
 LOUD = (
@@ -41,6 +48,10 @@ last."""
 MOST_CHARACTERS = 500
 """Of a line that are examined."""
 
+CRASH = r"\b(?:access violation|stack overflow)\b"
+"""An exception that stands for a crash of code in C."""
+ABORTS = r"^terminate called|^Fatal Python error: Aborted"
+"""Below it, the same process reports the signal by which it ends itself."""
 CLOSING = (
     r"^(?!(?:Runtime|Value|Type|Attribute|Import|Assertion|NotImplemented|Index|Key)(?:E|Er|Err|Erro)?$)"
     r"(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z_]\w{1,60}(?:\([\w.]{1,60}\))?(?::(?: |$)|$)"
@@ -56,11 +67,24 @@ PROSE = (
     r".{0,400}[a-z] [a-z].{0,400}[a-z] [a-z]"
     r"|^\[(?:[Bb]ug|BUG|Issue|Question|Usage|Help|Feature)\]"
     r"(?!:? {0,2}(?:[(\[][\w. -]{1,40}[)\]]:? {0,2})?"
-    r"\[?(?:[\w.]{1,80}(?:Error|Exception)|[A-Z_]{8,40}): )"
+    r"[\[`\"']{0,2}(?:[\w.]{1,80}(?:Error|Exception)|[A-Z_]{8,40}): )"
 )
 """A sentence, not a line of a log."""
 GUESS = r"\b(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\b"
 """A line that lists what may have happened."""
+TITLE = (
+    r"^(?!\[?(?:[Ff]eat|RFC)|(?:Add|Support|Resolve|Fix|Improve|Allow|Enable)\b)(?:.{0,400}\W)?"
+    r"(?:[Ff]ail(?:s|ing|ures?)|[Uu]nsupported|[Uu]nresolved|[Uu]ndefined|[Ii]llegal|[Ii]nvalid"
+    r"|[Mm]issing|[Mm]ismatch\w{0,4}|[Ii]ncompatib\w{1,6}|[Cc]orrupt\w{0,4}|[Ss]egmentation"
+    r"|[Ss]egfaults?|NaNs?|nans?|OOM|[Dd]eadlocks?|[Tt]imed? ?out|TIMEOUT|[Uu]nable to"
+    r"|[Cc]an ?not|[Cc]an['’]t|[Cc]ould ?n(?:ot|['’]t)|[Cc]ompiled without|[Nn]o such"
+    r"|[Nn]o module|\w{3,40}(?:Error|Exception)|assert|has no attribute|larger than the maximum"
+    r"|[Nn]o [\w-]{2,30} (?:\w{2,20} )?(?:is |was )?(?:available|found|detected)"
+    r"|[Nn]ot (?:an? \w{2,20}|found|supported|implemented|available|defined|compiled|detected"
+    r"|recogni[sz]ed|installed|enabled|compatible|iterable|callable|allowed|permitted"
+    r"|initiali[sz]ed|divisible)|failed)\b"
+)
+"""What a title has that says what failed, in words that no program prints."""
 HEADING = r"^ {0,3}#{2,6} "
 """The prefix of a heading of Markdown; that of a first line is taken off with its mark."""
 FIELD = r"^(?:[Tt]itle|[Ss]ubject|[Ss]ummary)\*{0,2} ?:\*{0,2} |^\[[ xX]\] "
@@ -82,6 +106,8 @@ WARNS = (
     r"|(?:^|[\s\[])W [\w./+-]{1,200}:\d{1,6}\]"
 )
 """The prefix of a line that warns."""
+DESPITE = rf"{NAN}|\bOP_REQUIRES failed\b"
+"""A line that reports a failure, though its level is that of a warning or less."""
 INFORMS = (
     r"(?:^|[\s\[(|:<])(?:INFO|DEBUG)(?=$|[\s\])|:>])|(?:^|\[)[ID]\d{3,6} \d\d:|\.\d{6}: I "
     r"|(?:^|[\s\[])I [\w./+-]{1,200}:\d{1,6}\]"
@@ -173,8 +199,11 @@ class FirstRules(msgspec.Struct, frozen=True):
     forms: tuple[Form, ...] = FORMS
     exception: str = EXCEPTION
     closing: str = CLOSING
+    crash: str = CRASH
+    aborts: str = ABORTS
     prose: str = PROSE
     guess: str = GUESS
+    title: str = TITLE
     heading: str = HEADING
     field: str = FIELD
     fence: str = FENCE
@@ -184,6 +213,7 @@ class FirstRules(msgspec.Struct, frozen=True):
     statement: str = STATEMENT
     warns: str = WARNS
     informs: str = INFORMS
+    despite: str = DESPITE
     warning: str = WARNING
     pytest: str = PYTEST
     stack: str = STACK

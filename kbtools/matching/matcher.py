@@ -98,7 +98,7 @@ class Matcher:
         ranked = sorted(best.values(), key=lambda hit: rank(hit, claims[hit.entry.id], log))
         matches = tuple(match_of(hit, claims, log, ranked, failed.first) for hit in ranked)
         return Diagnosis(
-            first=failed.first or (recognised(matches[0]) if matches else None),
+            first=_first(failed, matches),
             matches=matches,
             versions=versions,
             lines=log.line_number(len(log.text) - log.text.endswith("\n")),
@@ -151,3 +151,10 @@ class Matcher:
             if not (signature.wraps or signature.regex)
         }
         return hits if len(hits) == 1 else {}
+
+
+def _first(failed: Failures, matches: tuple[Match, ...]) -> FirstFailure | None:
+    """What failed first; the line of the best article, where nothing else is known but a title."""
+    if not matches or not (failed.first is None or failed.is_worded):
+        return failed.first
+    return recognised(matches[0]) or failed.first

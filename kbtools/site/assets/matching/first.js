@@ -12,6 +12,7 @@ const WHY = {
   [Weight.WRAPPER]: "it reports a failure that is not in this text: show the lines above it, or the" +
     " log of the process that it names",
   [Weight.TOLD]: "it is part of a sentence: show the log itself",
+  [Weight.CUT]: "the text ends before the exception of this traceback: show the lines below it",
   [Weight.AFTERMATH]: "it was printed on the way out: show the lines above it",
 };
 
@@ -23,7 +24,7 @@ const WHY_OTHER_TITLE = "the title names another failure";
 export function failures(log, lines) {
   const reader = new LogReader(log, lines);
   const records = linked(reader);
-  if (!records.length) return { first: null, noticed: new Set() };
+  if (!records.length) return { first: null, noticed: new Set(), isWorded: false };
   const weight = records.reduce((least, record) => Math.min(least, record.weight), Infinity);
   const first = earliest(records.filter((record) => record.weight === weight));
   const others = records.filter((record) => record !== first);
@@ -40,7 +41,8 @@ export function failures(log, lines) {
     confident: !why,
     why,
   };
-  return { first: answer, noticed: new Set(noticed.map((record) => numberOf(log, record))) };
+  const lineNumbers = noticed.map((record) => numberOf(log, record));
+  return { first: answer, noticed: new Set(lineNumbers), isWorded: first.isWorded };
 }
 
 /** The line of a record, from 1, in the log as it was pasted. */
@@ -93,6 +95,7 @@ function isSame(record, first, { patterns: { same } }) {
 
 /** Why a first failure is no confident answer; empty if it is. */
 function doubt(first, others, reader) {
+  if (first.isWorded) return WHY_TITLE;
   if (WHY[first.weight]) return WHY[first.weight];
   if (first.isTitle && others.length) return WHY_TITLE;
   if (others.some((record) => isOtherTitle(record, first, reader.lines))) return WHY_OTHER_TITLE;
@@ -113,7 +116,12 @@ function isOtherTitle(record, first, lines) {
 
 /** Whether a record may have come about without the first failure. */
 function isRival(record, first, lines) {
-  if (record.weight > first.weight || first.weight === Weight.DEATH) return false;
+  if (first.weight === Weight.DEATH) { // it may have followed from what was said just above it
+    const above = first.line - record.line;
+    return above > 0 && above <= lines.rules.lines_between &&
+      record.weight === Weight.LOGGED && record.process === first.process;
+  }
+  if (record.weight > first.weight) return false;
   if (first.kind === "compiler error" && record.kind === "compiler error") return false;
   return !isSame(record, first, lines);
 }

@@ -8,7 +8,7 @@ import { expression } from "./pattern.js";
 
 /** What a line tells of the failure; the smaller, the closer it is to the first one. */
 export const Weight = Object.freeze({
-  CAUSE: 0, HANDLED: 1, DEATH: 2, LOGGED: 3, WITNESS: 4, WRAPPER: 5, AFTERMATH: 6, TOLD: 7,
+  CAUSE: 0, HANDLED: 1, DEATH: 2, LOGGED: 3, WITNESS: 4, WRAPPER: 5, AFTERMATH: 6, TOLD: 7, CUT: 8,
 });
 
 /** How processes end: their forms decide before the texts of products. */
@@ -17,7 +17,7 @@ const isEnd = (weight) => ENDS.includes(weight);
 const COMPILED = [
   "exception", "prose", "guess", "closing", "loud", "level", "statement", "warns", "informs", "warning", "pytest",
   "goes_on", "header", "frame", "destructor", "direct", "handling", "lookup", "quoting", "quotes",
-  "time", "heading", "field",
+  "time", "heading", "field", "title", "despite", "crash", "aborts",
 ];
 
 /** Reads lines of any number of logs, by the rules and the texts of an index. */
@@ -46,6 +46,7 @@ export class LineReader {
     const alarms = new Set();
     for (let index = 0; index < log.size; index++)
       if (this.patterns.loud.test(log.prefix(index))) alarms.add(index);
+    if (log.lines.isTitled) alarms.add(0);
     for (const starts of this.automaton.occurrences(log.text).values()) {
       let end = -1;
       for (const start of starts) {
@@ -74,7 +75,7 @@ export class LineReader {
       const isMild = patterns.warns.test(prefix) ||
         (patterns.informs.test(prefix) && !patterns.exception.test(line));
       const isSoft = reading.weight >= Weight.LOGGED || reading.kind === "refusal";
-      return isMild && isSoft ? null : reading;
+      return isMild && isSoft && !patterns.despite.test(line) ? null : reading;
     }
     return patterns.level.test(prefix) ? { weight: Weight.LOGGED, kind: "error", start: 0 } : null;
   }
@@ -163,24 +164,35 @@ export class LogReader {
     const line = this.line(index);
     const prefix = log.prefix(index);
     const isStatement = patterns.statement.test(prefix);
-    const text = isStatement ? `${strip(prefix)} ${line}` : line;
+    const text = isStatement ? strip(`${strip(prefix)} ${line}`) : line;
     let reading = lines.reading(text, prefix);
     // whatever level the program gave it
     if (!reading && this.isTitle(index)) reading = lines.reading(text, "");
-    const isClosing = closes ||
+    const isClosing = closes || this.isBelowFrame(index) ||
       (patterns.pytest.test(prefix) && !(index > 0 && patterns.pytest.test(log.prefix(index - 1))));
     if (isClosing && patterns.closing.test(line) && (!reading || reading.weight === Weight.LOGGED))
       reading = { weight: Weight.CAUSE, kind: "exception", start: 0 };
+    if (reading && !(isClosing || isStatement || patterns.despite.test(line))) {
+      const start = reading.start + log.line(index, this.rules.most_characters).indexOf(line);
+      if (this.isNoReport(index, start)) reading = null;
+    }
+    const isWorded = !reading && index === 0 && log.lines.isTitled;
+    if (isWorded && patterns.title.test(line))
+      reading = { weight: Weight.WITNESS, kind: "error", start: 0 };
     if (!reading) return null;
     const { kind } = reading;
-    const start = reading.start + log.line(index, this.rules.most_characters).indexOf(line);
-    if (!(isClosing || isStatement) && this.isNoReport(index, start)) return null;
     if (reading.weight <= Weight.WITNESS && this.goesOn(index)) return null;
     const weight = patterns.prose.test(text) && !strip(prefix) ? Weight.TOLD : reading.weight;
     let printedBy = this.process(index) || process;
     if (weight >= Weight.DEATH) printedBy = printedBy || lines.namedProcess(line);
     const moment = lines.moment(log, index, printedBy);
-    return { line: index, text, weight, kind, process: printedBy, moment };
+    return { line: index, text, weight, kind, process: printedBy, moment, isWorded };
+  }
+
+  /** Whether a line stands below the last frame of a traceback and its source. */
+  isBelowFrame(index) {
+    return index > 1 && this.patterns.frame.test(this.line(index - 2)) &&
+      this.log.depth(index) < this.log.depth(index - 2);
   }
 
   /** Whether a line is source, or only mentions a failure, at `start`. */

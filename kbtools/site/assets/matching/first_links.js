@@ -18,7 +18,9 @@ export function linked(reader) {
   for (const index of reader.lines.alarms(reader.log)) {
     const process = processOf(reader, index, records.get(index - 1));
     if (!streams.has(process))
-      streams.set(process, { last: null, logged: null, header: -1, cut: null, end: -1, link: null });
+      streams.set(process, {
+        last: null, logged: null, aborted: null, header: -1, cut: null, end: -1, link: null,
+      });
     const stream = streams.get(process);
     if (index < (process ? stream.end : end)) continue;
     const line = reader.line(index);
@@ -46,6 +48,13 @@ export function linked(reader) {
     record = unquoted(reader, record);
     if (stream.logged !== null && isCheck(reader, records.get(stream.logged), record))
       record = { ...record, weight: Weight.LOGGED };
+    else if (isAbort(reader, stream, record)) record = { ...record, weight: Weight.WRAPPER };
+    else if (isCrash(reader, stream, record)) {
+      record = { ...record, weight: Weight.WITNESS };
+      const logged = records.get(stream.logged); // it is no introduction of the crash
+      records.set(stream.logged, { ...logged, weight: Weight.LOGGED });
+    }
+    if (patterns.aborts.test(line)) stream.aborted = index;
     if (stream.cut !== null && isSource(reader, record, stream.cut)) continue;
     if (stream.cut !== null && record.line > stream.cut && RAISED.includes(record.kind)) {
       records.delete(stream.cut);
@@ -110,6 +119,16 @@ const isCheck = ({ patterns, rules }, logged, record) =>
   record.line - logged.line <= rules.lines_between && !isLater(logged, record) &&
   !patterns.exception.test(record.text);
 
+/** Whether a signal is the one by which the process has ended itself. */
+const isAbort = ({ rules }, stream, record) =>
+  record.weight === Weight.DEATH && stream.aborted !== null &&
+  record.line - stream.aborted <= rules.lines_of_message;
+
+/** Whether a crash of code in C follows from what that code has said just above it. */
+const isCrash = ({ patterns, rules }, stream, record) =>
+  stream.logged !== null && patterns.crash.test(record.text) &&
+  stream.header - stream.logged <= rules.lines_between;
+
 /** Whether a record is one of the further lines of an exception's message. */
 const isInMessage = (reader, earlier, later, stream) =>
   ["exception", "assertion"].includes(earlier.kind) && stream.header < earlier.line &&
@@ -152,7 +171,8 @@ function closing(reader, header, processOfHeader) {
 function cut(reader, header, process) {
   const moment = reader.lines.moment(reader.log, header, process);
   return {
-    line: header, text: reader.line(header), weight: Weight.WRAPPER, kind: "wrapper", process, moment,
+    line: header, text: reader.line(header), weight: Weight.CUT, kind: "wrapper", process, moment,
+    isWorded: false,
   };
 }
 

@@ -20,6 +20,10 @@ export const KBMatch = { load: (index) => new Matcher(index) };
 export const entriesOf = (index) =>
   [...index.articles, ...(index.notices || []).map(({ entry }) => entry).filter((entry) => entry.signatures.length)];
 
+/** What failed first; the line of the best article, where nothing else is known but a title. */
+const firstOf = ({ first, isWorded }, matches) =>
+  (!first || isWorded) && matches.length ? recognised(matches[0]) || first : first;
+
 class Matcher {
   constructor(index) {
     const owners = new Map();
@@ -67,7 +71,7 @@ class Matcher {
     const matches = hits.map((hit) => matchOf(hit, claims, log, hits, failed.first, this.patterns));
     return {
       schema: SCHEMA,
-      first: failed.first || (matches.length ? recognised(matches[0]) : null),
+      first: firstOf(failed, matches),
       matches,
       versions,
       lines: log.lineNumber(log.text.length - (log.text.endsWith("\n") ? 1 : 0)),
