@@ -84,7 +84,7 @@ _cuda = (
     r"|\b[Nn]o kernel image is available\b|\b[Ii]nvalid device (?:function|ordinal)\b"
     r"|\b[Mm]isaligned address\b|\b[Tt]oo many resources requested for launch\b"
     r"|\b[Dd]river version is insufficient\b|\bPTX was compiled with an unsupported toolchain\b"
-    r"|\b[Nn]o CUDA-capable device\b|\b[Uu]ndefined symbol\b"
+    r"|\b[Nn]o [A-Z]{4}-capable device\b|\b[Uu]ndefined symbol\b"
 )
 NAN = (
     r"(?:^|[\s{(\[,|'\"])(?:[\w.]{0,40}[lL]oss\w{0,20}|LOSS|grad_?norm|ppl|perplexity)"
