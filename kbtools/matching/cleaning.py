@@ -96,9 +96,9 @@ ENTITIES = {
 PERCENT = {"%20": " ", "%22": '"', "%27": "'", "%3A": ":", "%2C": ",", "%28": "(", "%29": ")"}
 """Characters as an address has them. A line that holds two blanks of these is read as text."""
 BLANK = "%20"
-TITLE = r"^[\s\ufeff]{0,80}#(?= [^\n]{1,300}\n[ \t\r]{0,80}\n)"
-"""What makes the first line of a text a title, in Markdown, if a blank line follows: it is no
-comment there."""
+TITLE = r"^[\s\ufeff]{0,80}#(?= [^\n]{1,300}\n[ \t\r]{0,80}\n| [^\n]{1,300}\n?(?![\s\S]))"
+"""What makes the first line of a text a title, in Markdown, if a blank line follows, or nothing: it
+is no comment there."""
 ESCAPED = r"\\{1,4}n"
 """An end of line in a string. A line that holds two of them is split into several lines."""
 NOTEBOOK = '"output_type":'

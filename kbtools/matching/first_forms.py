@@ -213,6 +213,7 @@ FORMS = (
         "assertion",
         (
             r"\b[Aa]ssertion .{1,400} failed\b|\b[Aa]ssertion failed\b|\b[Cc]heck failed(?:: | \()",
+            r"^\S{1,300}:\d{1,6}:.{0,100}\bguarantee\(",
             r"^(?:[\w.]{1,100}\.)?AssertionError\b",
             r"\b[A-Z]{2,12}_ASSERT(?:\(.{1,300}\) failed|: \S)|^[A-Z]{2,4}assert: ",
             # the C library
@@ -280,6 +281,7 @@ FORMS = (
             _messages,
             _cuda,
             r"^\W?Error [a-z]{2,20}ing\b",
+            r"^size mismatch for \S|\.{3} ?\[?(?:[Ff]ailed|FAILED)\b",
             r"^Mismatched elements: \d|^[a-z]\w{2,20} (['\"`])[^'\"`\n]{1,200}\1 not found\b",
             r"\b(?:[Nn]ot enough|[Ii]nsufficient) (?:\w{2,20} )?(?:memory|space|room|resources)\b",
             NAN,

@@ -33,7 +33,14 @@ ALARMS = (
     *("index out of range", "invalid literal for", "o module named", "nspecified launch"),
     *("o kernel image", "nvalid device ", "isaligned address", "oo many resources"),
     *("unsupported toolchain", "UNAVAILABLE: ", "referenced before", "unsupported operand"),
-    *("positional argument", "ndefined symbol", "ot enough ", "nsufficient "),
+    *(
+        "positional argument",
+        "guarantee(",
+        "ize mismatch",
+        "ndefined symbol",
+        "ot enough ",
+        "nsufficient ",
+    ),
 )
 """Texts of lines that may report a failure."""
 LOUD = (
@@ -79,10 +86,13 @@ TITLE = (
     r"|[Ss]egfaults?|NaNs?|nans?|OOM|[Dd]eadlocks?|[Tt]imed? ?out|TIMEOUT|[Uu]nable to"
     r"|[Cc]an ?not|[Cc]an['’]t|[Cc]ould ?n(?:ot|['’]t)|[Cc]ompiled without|[Nn]o such"
     r"|[Nn]o module|\w{3,40}(?:Error|Exception)|assert|has no attribute|larger than the maximum"
-    r"|[Nn]o [\w-]{2,30} (?:\w{2,20} )?(?:is |was )?(?:available|found|detected)"
+    r"|[Nn]o [\w-]{2,30} (?:\w{2,20} )?(?:is |are |was )?(?:available|found|detected)"
     r"|[Nn]ot (?:an? \w{2,20}|found|supported|implemented|available|defined|compiled|detected"
     r"|recogni[sz]ed|installed|enabled|compatible|iterable|callable|allowed|permitted"
-    r"|initiali[sz]ed|divisible)|failed)\b"
+    r"|initiali[sz]ed|divisible)|failed|requires?|must (?:be|have|match|not)"
+    r"|should (?:be|have) the same)\b|^.{0,400}(?:不支持|不兼容|不匹配|不可用|不能用"
+    r"|不足|报错|失败|无法|找不到|崩溃|卡死|卡住|溢出|エラー|できない"
+    r"|できません|失敗|ошибк|не удалось|[Ff]ehler|fehlgeschlagen|[Ee]rreur)"
 )
 """What a title has that says what failed, in words that no program prints."""
 HEADING = r"^ {0,3}#{2,6} "
@@ -92,6 +102,8 @@ FIELD = r"^(?:[Tt]itle|[Ss]ubject|[Ss]ummary)\*{0,2} ?:\*{0,2} |^\[[ xX]\] "
 FENCE = "```"
 """Begins and ends a block of code."""
 MOST_FENCES = 100
+LEAST_REPEATED = 5
+"""Characters of a message that repeats a part of another line, and not a number in it."""
 MOST_TOLD = 20
 """Lines outside of the log that are compared with those of the log."""
 LEVEL = (
@@ -126,7 +138,10 @@ STACK = (
     r"|^NoneType: None$"
 )
 """A frame of a C++ stack, the marks below a line of source, and the traceback of no exception."""
-GOES_ON = r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
+GOES_ON = (
+    r"(?<!instead of )"
+    r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
+)
 """What a program prints above a traceback, or below an exception, that it has dealt with."""
 LINES_BELOW = 6
 
@@ -209,6 +224,7 @@ class FirstRules(msgspec.Struct, frozen=True):
     fence: str = FENCE
     most_fences: int = MOST_FENCES
     most_told: int = MOST_TOLD
+    least_repeated: int = LEAST_REPEATED
     level: str = LEVEL
     statement: str = STATEMENT
     warns: str = WARNS

@@ -112,6 +112,8 @@ def _is_repeated(record: Record, of_log: Iterable[Record], reader: LogReader) ->
     if not text:
         return False
     below = (later for later in of_log if later.line > record.line)
+    least = reader.rules.least_repeated
     return any(
-        text in message or (message and message in text) for message in map(reader.message, below)
+        text in message or (len(message) >= least and message in text)
+        for message in map(reader.message, below)
     )

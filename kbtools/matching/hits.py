@@ -132,9 +132,11 @@ class Examination:
         return self._present[context]
 
     def _is_title(self, offset: int) -> bool:
-        """Whether a place lies in the first line of a text, and a blank line follows."""
-        is_first = self.log.line_index(offset) == 0 and self.log.size > 1
-        return is_first and not self.log.line(1, LINE_BEGIN).strip()
+        """Whether a place lies in the first line of a text, and that is a title."""
+        if self.log.line_index(offset):
+            return False
+        is_alone = self.log.size > 1 and not self.log.line(1, LINE_BEGIN).strip()
+        return is_alone or self.log.is_titled
 
     def _prefix(self, offset: int) -> str:
         return self.log.prefix(self.log.line_index(offset))

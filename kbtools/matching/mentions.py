@@ -34,7 +34,8 @@ REPORTED = (
     r"|raised|receive[sd]?|receiving|encounter(?:s|ed|ing)?|obtain(?:ed)?|with|by|occur(?:s|r?ed)?"
     r"|appear(?:s|ed)?|happen(?:s|ed)?|return(?:s|ed)?"
     r"|is|was|because|due to|triggers?|triggered|leads? to|led to|results? in|resulted in)"
-    r"(?: (?:an?|the|this|following|me|us|error|errors|exception|warning|message|now|then|as|like))"
+    r"(?: (?:an?|the|this|following|me|us|error|errors|exception|warning|message|now|then|as|like"
+    r"|after))"
     r"{0,3}(?:[*_]{1,2}| ?[:,]| ?=| ?->| ?=>| [-\u2013\u2014])?[ *_]*$"
 )
 """Words before a quotation by which people report a failure in an issue tracker."""
@@ -51,6 +52,7 @@ FOLLOWS = (
     r"(?:occur|appear|happen|comes? up|pops? up|keeps?\b|(?:- )?(?:when|while|after|during)\b"
     r"|(?:is|was|gets?|got) (?:raised|thrown|shown|reported|printed|returned"
     r"|encountered|triggered|seen)\b)"
+    r"|^[^\n\"'`]{0,30}\b(?:I|my|me|we|our)\b"
 )
 """Words behind a quotation by which people report a failure."""
 INTRODUCES = (
@@ -122,7 +124,8 @@ MENTIONS = (
     r"|: (?:0|no|none)(?: \w+)?\s*$|\b0 (?:matches|hits|times|occurrences|lines)\b"
     r"|\b(?:did|does|do) not (?:occur|happen|appear)\b|\bnot seen\b)",
     # a program that goes on
-    r"\0.{0,300}(?:\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
+    r"\0.{0,300}(?:(?<!instead of )"
+    r"\b(?:will retry|retrying|retried|recovered|recovering|falling back|fell back)\b"
     r"|\bas expected\b|\(expected\))",
 )
 """Each of these makes a line a mention, whatever its prefix."""

@@ -77,7 +77,7 @@ export class Surroundings {
 /** The records of a log, where those that a person wrote weigh least. */
 export function withTold(records, around, reader) {
   const ofLog = records.filter(({ line }) => !around.isApart(line));
-  const best = Math.min(Weight.TOLD, ...ofLog.map(({ weight }) => weight));
+  const best = ofLog.length ? Math.min(...ofLog.map(({ weight }) => weight)) : Weight.TOLD;
   let candidates = reader.rules.most_told;
   return records.map((record) => {
     const isApart = around.isApart(record.line);
@@ -98,6 +98,7 @@ function isRepeated(record, ofLog, reader) {
   return ofLog.some((other) => {
     if (other.line <= record.line) return false;
     const message = reader.message(other);
-    return message.includes(text) || (message && text.includes(message));
+    return message.includes(text) ||
+      (message.length >= reader.rules.least_repeated && text.includes(message));
   });
 }

@@ -71,10 +71,11 @@ export class Examination {
     return mentions.isQuiet(this.prefix(offset), line) && !this.isPiped();
   }
 
-  /** Whether a place lies in the first line of a text, and a blank line follows. */
+  /** Whether a place lies in the first line of a text, and that is a title. */
   isTitle(offset) {
-    return this.log.lineIndex(offset) === 0 && this.log.size > 1 &&
-      !this.line(1, this.patterns.rules.line_begin).trim();
+    if (this.log.lineIndex(offset)) return false;
+    const isAlone = this.log.size > 1 && !this.line(1, this.patterns.rules.line_begin).trim();
+    return isAlone || this.log.lines.isTitled;
   }
 
   /** Whether the levels of this log carry no information. */
