@@ -35,7 +35,7 @@ REPORTED = (
     r"|appear(?:s|ed)?|happen(?:s|ed)?|return(?:s|ed)?"
     r"|is|was|because|due to|triggers?|triggered|leads? to|led to|results? in|resulted in)"
     r"(?: (?:an?|the|this|following|me|us|error|errors|exception|warning|message|now|then|as|like"
-    r"|after))"
+    r"|after|that))"
     r"{0,3}(?:[*_]{1,2}| ?[:,]| ?=| ?->| ?=>| [-\u2013\u2014])?[ *_]*$"
 )
 """Words before a quotation by which people report a failure in an issue tracker."""
