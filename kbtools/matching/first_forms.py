@@ -240,7 +240,8 @@ FORMS = (
             r"^[A-Z]{3,4} (?:status )?Error: |^Error\(s\) in loading state_dict for \w",
             # names of errors in C: cudaErrorInvalidDevice: text   Triton Error [CUDA]: text
             r"^[a-z]{2,6}Error[A-Z]\w{2,60}: \S|^[A-Z]\w{2,20} Error \[[A-Z]{2,8}\]: \S",
-            r"\bNVRM: Xid \(|\bfallen off the bus\b|^\*\*\* An error occurred in MPI_\w",
+            r"\bNVRM: Xid \(|\bfallen (?:off|out)(?: of)? the bus\b",
+            r"^\*\*\* An error occurred in MPI_\w",
             # XLA; TensorFlow, of one of several:   (0) INTERNAL: text
             r"^(?:\(\d{1,3}\) )?(?:INTERNAL|RESOURCE_EXHAUSTED|FAILED_PRECONDITION): {1,3}\S",
             r"^\(\d{1,3}\) (?:UNKNOWN|UNAVAILABLE|INVALID_ARGUMENT"

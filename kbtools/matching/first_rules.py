@@ -23,7 +23,7 @@ ALARMS = (
     *("reset by peer", "closed by peer", "roken pipe", "Expired", "No module named", "llegal in"),
     *("multiple definition", "segfault at", "FAIL file", "panicked at", "orrupt", "free(): "),
     *("invalid pointer", "smashing detected", "evel=e", "evel=E", "egmentation fault"),
-    *("NVRM: Xid", "fallen off the bus", "Memory access fault", "undefined symbol", " missing"),
+    *("NVRM: Xid", "the bus", "Memory access fault", "undefined symbol", " missing"),
     *("not supported because", "NCCL WARN", "initialization: "),
     *("lready in use", "lready in Use", "lready In Use", "EXHAUSTED: ", "INTERNAL: ", "is dead"),
     *("lready dead", "is not defined", "Command '[", "-capable ", "river version"),

@@ -33,7 +33,7 @@ REPORTED = (
     r"|saying|states?|stating|reads?|prints?|printed|reports?|reported|[Tt]hrows?|threw|throwing"
     r"|raised|receive[sd]?|receiving|encounter(?:s|ed|ing)?|obtain(?:ed)?|with|by|occur(?:s|r?ed)?"
     r"|appear(?:s|ed)?|happen(?:s|ed)?|return(?:s|ed)?"
-    r"|is|was|because|due to|triggers?|triggered|leads? to|led to|results? in|resulted in)"
+    r"|is|was|because|hence|due to|triggers?|triggered|leads? to|led to|results? in|resulted in)"
     r"(?: (?:an?|the|this|following|me|us|error|errors|exception|warning|message|now|then|as|like"
     r"|after|that))"
     r"{0,3}(?:[*_]{1,2}| ?[:,]| ?=| ?->| ?=>| [-\u2013\u2014])?[ *_]*$"
