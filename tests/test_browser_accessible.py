@@ -13,13 +13,17 @@ axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python
 SCRIPT = next(Path(axe.__file__).parent.rglob("axe.min.js")).read_text("utf-8")
 
 KINDS = (
-    *("", "articles/", "KB0002/", "KB0006/", "KB0002/logs/", "status/", "paste/", "guide/"),
+    *("", "articles/", "KB0002/", "KB0002/logs/", "status/", "paste/", "guide/"),
     *("search/?q=entry", "issues/fla-org/flash-linear-attention/97/", "by/stage/ptxas/", "format/"),
     *("reference/rules/", "reference/cli/", "reference/api/", "reference/api/articles.model/"),
     *("contributing/", "KBN0012/", "known/", "known/nccl/", "known/nccl/2.28.3/"),
 )
 
-
+SHORTENED = """for (const list of document.querySelectorAll('ol, ul, tbody, tr'))
+  for (const part of [...list.children].slice(30)) part.remove()"""
+"""Lists, and tables in both directions, end here: axe-core takes minutes for thousands of rows that
+one template writes.
+"""
 EVERYTHING = "axe.run({resultTypes: ['violations']})"
 COLOURS = """axe.run({resultTypes: ['violations'],
   runOnly: {type: 'rule', values: ['color-contrast', 'link-in-text-block']}})"""
@@ -68,6 +72,8 @@ def test_no_violation(readers: dict[int, Reader], width: int, path: str) -> None
     reader = readers[width]
     reader.wrongs.clear()
     page = shown(reader, path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate(SHORTENED)
     page.evaluate(SCRIPT)
     # a colour in transition breaks rules
     page.add_style_tag(content="* { transition: none !important }")
@@ -80,7 +86,6 @@ def test_no_violation(readers: dict[int, Reader], width: int, path: str) -> None
         for rule in broken
     ]
     assert violations == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert reader.wrongs == []
 
 
