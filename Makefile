@@ -12,7 +12,7 @@ ALONE := zygote keeper child sandbox filesystem_view
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help kb test quick lint check site serve setup clean
+.PHONY: help kb test coverage quick lint check site serve setup clean
 
 help: ## what each of these does
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,10 +24,17 @@ kb: $(VENV)/.kb ## set up (0.5 GB to download), verify every article that this m
 
 test: $(VENV)/.test lint ## set up, lint, type-check, run every test
 	coverage erase
+	coverage run -m pytest -q -n 2 --dist worksteal -m "not slow" tests
+	coverage combine -q
+	coverage report
+	pytest -q -n 2 --dist worksteal -m slow tests
+	pytest -q --codeblocks README.md CONTRIBUTING.md docs
+
+coverage: $(VENV)/.test ## what every test covers, the slow ones too: half an hour
+	coverage erase
 	coverage run -m pytest -q -n 2 --dist worksteal tests
 	coverage combine -q
 	coverage report
-	pytest -q --codeblocks README.md CONTRIBUTING.md docs
 
 lint: $(VENV)/.quick ## ruff and mypy
 	ruff check .
