@@ -36,8 +36,8 @@ def search(
 ) -> None:
     """Find the articles that have WORDS in titles, error texts, summaries or symptoms.
 
-    Every language of the knowledge base is searched. Articles that have all of the words come
-    first; those without more than half of them are left out. For a log there is `kbtools diagnose`.
+    WORDS may be a question or a line of an error. Every language of the knowledge base is searched;
+    a word counts the more, the fewer articles have it. For a log there is `kbtools diagnose`.
 
     The exit code is 0 if there is an article and 3 if there is none. Nothing leaves this machine.
     """
@@ -61,9 +61,7 @@ def search(
     elif hits:
         show(hits, top, searching.words_of(text))
     else:
-        click.echo(
-            "none: no article has more than half of these words; for a log: kbtools diagnose FILE"
-        )
+        click.echo("none: no article has enough of these words; for a log: kbtools diagnose FILE")
     refuse_broken(problems)
     sys.exit(0 if hits else 3)
 

@@ -103,7 +103,9 @@ def server(start: Path, source: Path | str | None) -> MCPServer[None]:
     def search(words: str) -> str:
         """Find articles by words of their titles, fixes, error texts, components and symptoms.
 
-        The answer is JSON: a list, best first, of `id`, `title`, `what_helps` and `read_on`.
+        Words may be a question, the title of an issue, or the line that failed: ask with each where
+        `diagnose` knows nothing. Rare words count most. The answer is JSON: a list, best first, of
+        `id`, `title`, `what_helps` and `read_on`.
         """
         hits = (
             SearchHit(hit.id, hit.title, hit.summary, index.address(hit.id), hit.reported)

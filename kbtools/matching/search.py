@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -17,11 +16,26 @@ from kbtools.articles.notices import Notice
 from kbtools.articles.parsing import Page
 from kbtools.matching.index import Index
 
-WEIGHTS = {"title": 8.0, "signature": 6.0, "summary": 4.0, "component": 3.0, "symptom": 2.0}
-"""Part of an article → what a word in it counts. A word counts once, where it counts most."""
-CHINESE = re.compile(r"[\u3400-\u9fff]+")
-EDGES = "\"'`“”‘’「」()[]{}<>,.:;!?，。：；！？、（）"
-"""Characters that are taken off a word's ends."""
+WEIGHTS = {"title": 3, "signature": 2, "summary": 2, "component": 1, "symptom": 1}
+"""Part of an article → how often a word counts that stands in it."""
+WORD = re.compile(r"[a-z_][a-z0-9_]*|[0-9]+(?:\.[0-9]+)*|[\u3400-\u9fff]+|[^\W\d_]+")
+CHINESE = re.compile(r"[\u3400-\u9fff]")
+ENDINGS = ("ing", "ed", "es", "s")
+"""Of English words: `crashes` finds `crash` and `crashed`."""
+STEM = 4
+"""Letters of a word that stay before an ending that is taken off."""
+SATURATION, LENGTH = 1.2, 0.4
+"""`k1` and `b` of Okapi BM25 (Robertson and Zaragoza, 2009): how soon a repeated word counts no
+more, and how much a long article must have more of it than a short one.
+"""
+PHRASE = 1.5
+"""How much more an article counts in which the words stand beside each other as they were typed."""
+LEAST = 0.15
+"""Of the rarity of all words, what an article must have of it to be a hit."""
+NEAR_THE_BEST = 1 / 3
+"""Of the score of the best hit, what the others must have."""
+MOST_WORDS = 64
+"""Words of a search that are looked up."""
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -107,67 +121,102 @@ def _symptom(page: Page) -> str:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a search. Of Chinese, which has no blanks, each two neighbouring characters."""
+    """The words of a search, and the parts of names such as `load_inline`.
+
+    Of Chinese, which has no blanks, each two neighbouring characters are a word.
+    """
     words: list[str] = []
-    for part in text.casefold().split():
-        words += (word for piece in CHINESE.split(part) if (word := piece.strip(EDGES)))
-        for run in CHINESE.findall(part):
-            words += [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
-    return tuple(dict.fromkeys(words))
+    for word in WORD.findall(text.casefold()):
+        if CHINESE.match(word):
+            words += [word[i : i + 2] for i in range(max(len(word) - 1, 1))]
+        else:
+            words += [part for part in (word.strip("_"), *_parts_of_name(word)) if len(part) > 1]
+    return tuple(dict.fromkeys(words))[:MOST_WORDS]
+
+
+def _parts_of_name(word: str) -> list[str]:
+    return word.split("_") if "_" in word.strip("_") else []
 
 
 def search(documents: Sequence[Document], text: str) -> tuple[Hit, ...]:
-    """The articles that have more than half of the words, those with most of them first.
+    """The articles that have most of what the words say, best first.
 
-    Among equals, a word that few articles have counts more, and so does one in a title, and words
-    that stand beside each other as in `text`.
+    The score is that of Okapi BM25 over the parts of an article: a word counts the more, the fewer
+    articles have it, and the more where it stands in a title.
 
     Args:
         documents: What is searched.
-        text: The words, as a person types them.
+        text: The words, as a person types them, or a line of an error.
     """
     words = words_of(text)
     phrase = " ".join(text.casefold().split())
-    patterns = {word: _pattern(word) for word in words}
-    places = [
-        {word: part for word in words if (part := _best_part(word, patterns[word], document))}
+    lengths = [
+        sum(WEIGHTS[part] * len(text) for part, text in document.parts.items())
         for document in documents
     ]
-    frequency = Counter(word for parts in places for word in parts)
-    rarity = {word: math.log(1 + len(documents) / number) for word, number in frequency.items()}
-    best: dict[str, tuple[int, float, Hit]] = {}
-    for document, parts in zip(documents, places, strict=True):
-        if 2 * len(parts) > len(words):
-            score = sum(rarity[word] * WEIGHTS[part] for word, part in parts.items())
-            together = (WEIGHTS[part] for part, text in document.parts.items() if phrase in text)
-            score += len(words) * max(together, default=0)
-            if document.id not in best or (len(parts), score) > best[document.id][:2]:
-                best[document.id] = (len(parts), score, _hit(document, parts))
-    ranked = sorted(best.values(), key=lambda entry: (-entry[0], -entry[1], entry[2].id))
-    return tuple(hit for _, _, hit in ranked)
+    mean = sum(lengths) / len(lengths) if any(lengths) else 1
+    counts = {word: _occurrences(word, documents) for word in words}
+    rarity = {word: _rarity(len(places), len(documents)) for word, places in counts.items()}
+    best: dict[str, tuple[float, Hit]] = {}
+    for number, document in enumerate(documents):
+        there = {word: places[number] for word, places in counts.items() if number in places}
+        if sum(rarity[word] for word in there) <= LEAST * sum(rarity.values()):
+            continue
+        norm = SATURATION * (1 - LENGTH + LENGTH * lengths[number] / mean)
+        score = sum(rarity[word] * count / (count + norm) for word, count in there.items())
+        score *= PHRASE if any(phrase in part for part in document.parts.values()) else 1
+        if document.id not in best or score > best[document.id][0]:
+            best[document.id] = (score, _hit(document, there))
+    least = NEAR_THE_BEST * max((score for score, _ in best.values()), default=0)
+    ranked = sorted(best.values(), key=lambda entry: (-entry[0], entry[1].id))
+    return tuple(hit for score, hit in ranked if score >= least)
 
 
-def _hit(document: Document, parts: dict[str, str]) -> Hit:
-    """`parts`: word → the part of the document that it is in."""
+def _occurrences(word: str, documents: Sequence[Document]) -> dict[int, int]:
+    """Number of a document → how often it has the word, by the weights of its parts."""
+    stem = _stem(word)
+    start = r"(?<![0-9a-z])" if re.match("[0-9a-z]", stem) else ""
+    # `oom` is not in `room`, and `compil` is in `compiler`
+    pattern = re.compile(start + re.escape(stem))
+    counts = {}
+    for number, document in enumerate(documents):
+        # most texts do not have it, and a plain search says so in a tenth of a pattern's time
+        count = sum(
+            WEIGHTS[part] * len(pattern.findall(text))
+            for part, text in document.parts.items()
+            if stem in text
+        )
+        if count:
+            counts[number] = count
+    return counts
+
+
+def _stem(word: str) -> str:
+    """An English word without its ending."""
+    if word.isascii() and word.isalpha():
+        for ending in ENDINGS:
+            if word.endswith(ending) and len(word) - len(ending) >= STEM:
+                return word.removesuffix(ending)
+    return word
+
+
+def _rarity(having: int, documents: int) -> float:
+    """The weight of a word that so many of the documents have."""
+    return math.log(1 + (documents - having + 0.5) / (having + 0.5))
+
+
+def _hit(document: Document, words: Iterable[str]) -> Hit:
+    """`words`: those of the search that the document has."""
+    words = tuple(words)
+    stems = [_stem(word) for word in words]
     return Hit(
         id=document.id,
         title=document.title,
         summary=document.summary,
         language=document.language,
-        words=tuple(parts),
-        parts=tuple(part for part in WEIGHTS if part in parts.values()),
+        words=words,
+        parts=tuple(
+            part for part in WEIGHTS if any(stem in document.parts.get(part, "") for stem in stems)
+        ),
         reported=document.reported,
     )
-
-
-def _pattern(word: str) -> re.Pattern[str]:
-    """Matches a word where one begins: `oom` is not in `room`, and `compil` is in `compiler`."""
-    start = r"(?<![0-9a-z])" if re.match("[0-9a-z]", word) else ""
-    return re.compile(start + re.escape(word))
-
-
-def _best_part(word: str, pattern: re.Pattern[str], document: Document) -> str:
-    """The part that counts most of those that have the word; empty if none has it."""
-    parts = document.parts.items()
-    # most texts do not have it, and a plain search says so in a tenth of a pattern's time
-    return next((part for part, text in parts if word in text and pattern.search(text)), "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from click import style
@@ -39,7 +40,10 @@ def diagnosis(answer: Diagnosis, top: int, addresses: dict[str, str]) -> str:
     blocks = ["\n".join(_first(answer.first))] if answer.first else []
     if not answer.matches:
         lines = "this line" if answer.lines == 1 else f"these {answer.lines} lines"
-        blocks.append(f"none: nothing in {lines} is a failure in the knowledge base")
+        none = f"none: nothing in {lines} is a failure in the knowledge base"
+        if answer.first:
+            none += f"\nby its words: kbtools search {quote(_cut(answer.first.text, WIDTH))}"
+        blocks.append(none)
         return "\n\n".join((*blocks, *_found(answer.findings)))
     best = answer.matches[:top]
     causes = {finding.article: finding for finding in answer.findings}
