@@ -78,6 +78,48 @@ MATCHER = Matcher(load(Path(__file__).parent.parent))
         ),
         ("# 显示RuntimeError: disk\n\nTraceback (most recent call last):\n", 1),
         ("# Cuda check failed (11 vs. 0): invalid argument\n\nStarting\n", 1),
+        ("# Two nodes\n\n> -:60:62 [1] a.cc:538 NCCL WARN Net : Connection closed by peer\n", 3),
+        ("# An avi file\n\n[HWContext @ 0x5599facb8080] Could not dynamically load it\n", 3),
+        ('# It ends\n\n  File "a.py", line 8, in f\n    raise OSError("no disk")\n', 4),
+        (
+            "# It ends\n\nTraceback (most recent call last):\n"
+            '  File "a.py", line 8, in f\n    raise OSError("no disk")\n```\n',
+            5,
+        ),
+        ('# A mode\n\nwhen training, it would raise the error of "some were not used".\n', 3),
+        ("# Unused\n\nParameters which did not receive grad for rank 3: neck.bias,\n", 3),
+        ("# llocated memory try setting max_size to avoid fragmentation\n\nHow?\n", 1),
+        ("# A layout\n\nopt: /a/Layout.cpp:512: Layout a::b(c) const: Assertion `d() == e(f\n", 3),
+        ("# UserWarning: Failed to launch kernels\n\na.py:42: UserWarning: Failed to launch\n", 1),
+        ("# 5090不支持\n\nDevice sm_120 is not compatible with the current installation.\n", 3),
+        ("# Mismatch\n\nindices should be either on cpu or on the same device as a tensor\n", 3),
+        ("# It cannot run\n\nAttention only supports newer devices.\n", 3),
+        (
+            "# Issue with NaNs\n\n`Trial 0 is FAIL because the objective function returned nan.`\n",
+            3,
+        ),
+        (
+            "slurmstepd: error: abc: container start failed with error code: 1\n"
+            "slurmstepd: error: abc: printing its log file:\n"
+            "slurmstepd: error: abc:     [ERROR] Command not found: b\n",
+            3,
+        ),
+        (
+            "# Stuck\n\npython: can't open file 'a.py': [Errno 2] No such file or directory`\n"
+            '\nTraceback (most recent call last):\n  File "b.py", line 5, in f\n    import c\n'
+            "ModuleNotFoundError: No module named 'c'\n",
+            3,
+        ),
+        (
+            "LoadError: Error -1 calling f\nwhile loading a.jl\n\n"
+            "ERROR: LoadError: Unable to load dependency file a.jl.\n",
+            1,
+        ),
+        (
+            "# Can't export A, graph input is not implemented yet\n\n"
+            "I get an error `AssertionError: graph input is not implemented yet.` which is odd.\n",
+            3,
+        ),
         ("# modulenotfounderror: no module named 'a.b'\n\nHi\n", 1),
         ("epoch: 3450 loss: 0.3\nepoch: 3451 loss: nan\nepoch: 3452 loss: nan\n", 2),
         ("INFO train: {'loss': 0.2, 'grad_norm': nan, 'epoch': 0.53}\n", 1),

@@ -74,6 +74,7 @@ PREFIXES = (
     r"[\w][\w.-]{0,60} {1,20}\|(?= |$)",  # docker compose: app-1  |
     r"\{(?:\"[\w.@-]{1,40}\": ?(?:\"[^\"\n]{0,80}\"|[\d.]{1,30}), ?){0,8}"  # a record in JSON
     r"\"(?:log|msg|message|text|line)\": ?\"",
+    r"[a-z][\w-]{2,20}: error: [a-z][\w-]{2,20}: {4,8}(?=\S)",  # slurmstepd, of a plugin's log
     r"[|│┃>](?= |$)",  # exception groups, rich's boxes, quoted replies
     r"-(?= |$)",
     # a heading of Markdown that is an exception, as in `## RuntimeError: text`

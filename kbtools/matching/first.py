@@ -66,7 +66,10 @@ def failures(log: Log, lines: LineReader) -> Failures:
     if not records:
         return Failures()
     weight = min(record.weight for record in records)
-    first = _earliest([record for record in records if record.weight == weight])
+    best = [record for record in records if record.weight == weight]
+    if weight is Weight.TOLD:  # a sentence says more than the title that it repeats
+        best = [record for record in best if not record.is_title] or best
+    first = _earliest(best)
     others = [record for record in records if record is not first]
     echoes = (_number(log, record) for record in others if _is_echo(record, first, lines))
     why = _doubt(first, others, reader)

@@ -86,6 +86,17 @@ _cuda = (
     r"|\b[Dd]river version is insufficient\b|\bPTX was compiled with an unsupported toolchain\b"
     r"|\b[Nn]o [A-Z]{4}-capable device\b|\b[Uu]ndefined symbol\b"
 )
+_mismatch = (
+    r"^[`*_]{0,3}[A-Z][\w.-]{2,40} only supports? \w|\bis(?: not|n['’]t) compatible with \w"
+    r"|\b(?:should|must) (?:all |both )?(?:be|have|match)\b.{0,60}\bthe same\b"
+    r"|\b[Ee]xpected\b.{1,120}\bbut (?:got|found|received)\b"
+    r"|\b(?:returned|produced|contains?) (?:nan|NaN|NAN)s?\b"
+    r"|^[A-Z]\w{1,40} (?:\w{1,20} )?(?:which|that) did(?: not|n['’]t) [a-z]{3,20}\b"
+    r"|\btry setting [\w=:]{4,60} to avoid \w"
+    # an error that is quoted in a sentence
+    r"|\b(?:[Ee]rror|[Ee]xception)s?(?: messages?)?"
+    r"(?: (?:of|like|saying|says?|reads?|is|was))?:? [\"“][^\"”\n]{12,400}[\"”]"
+)
 NAN = (
     r"(?:^|[\s{(\[,|'\"])(?:[\w.]{0,40}[lL]oss\w{0,20}|LOSS|grad_?norm|ppl|perplexity)"
     r"['\"]?\*{0,2} {0,3}[:=] {0,3}(?:tensor\()?-?(?:nan|NaN|NAN)\b"
@@ -145,6 +156,10 @@ FORMS = (
             r"\b(?:root cause|error|stack ?trace|traceback|logs?|message)s?\b"
             r".{0,20}\b(?:above|below)\b",
             r"\babove\b.{0,30}\broot cause",
+            # the log of what failed stands below
+            r"\b(?:[Pp]rinting|[Ss]howing|[Dd]umping)\b.{0,60}\blog(?: files?|s)?:$",
+            r"\b(?:[Cc]ontainer|[Pp]rocess|[Cc]ommand|[Ss]cript|[Jj]ob|[Tt]ask|[Hh]ook)\b.{0,60}"
+            r"\bfailed with (?:error|exit|return) (?:code|status):? -?\d{1,3}$",
             r"\bsub-exceptions?\)$",
             # the message stands below: !!! Exception during processing !!!
             r"\b(?:[Ee]xception|[Ee]rror) (?:during|while|when) [a-z][\w ]{2,40}!{0,3}$",
@@ -212,7 +227,8 @@ FORMS = (
         Weight.CAUSE,
         "assertion",
         (
-            r"\b[Aa]ssertion .{1,400} failed\b|\b[Aa]ssertion failed\b|\b[Cc]heck failed(?:: | \()",
+            r"\b[Aa]ssertion .{1,400} failed\b|^[^\n\"]{1,400}: Assertion [`'‘]\S"
+            r"|\b[Aa]ssertion failed\b|\b[Cc]heck failed(?:: | \()",
             r"^\S{1,300}:\d{1,6}:.{0,100}\bguarantee\(",
             r"^(?:[\w.]{1,100}\.)?AssertionError\b",
             r"\b[A-Z]{2,12}_ASSERT(?:\(.{1,300}\) failed|: \S)|^[A-Z]{2,4}assert: ",
@@ -229,7 +245,10 @@ FORMS = (
         Weight.CAUSE,
         "exception",
         # Python, C++, Rust, Go
-        (EXCEPTION, r"^what\(\): ", r"^thread '.{1,80}' panicked at |^panic: "),
+        (
+            *(EXCEPTION, r"^what\(\): ", r"^thread '.{1,80}' panicked at |^panic: "),
+            r"^(?:ERROR|Error|error): [A-Z]\w{0,60}(?:Error|Exception): \S",  # Julia
+        ),
     ),
     Form(
         Weight.CAUSE,
@@ -256,8 +275,9 @@ FORMS = (
             r"^fatal: (?!not a git repository)",  # builds ask git for a version, and go on
             r": (?:[Cc]ommand )?not found$|^zsh: command not found: "
             r"|is not recognized as an internal or external command",
-            r": (?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]o space left on device)"
-            r"(?:$|[\s'\"])",
+            r"(?:: |^\S{1,200}: .{1,200}\[Errno \d{1,3}\] )"
+            r"(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]o space left on device)"
+            r"(?:$|[\s'\"`])",
             r"(?:^|[:-] )[Aa]ddress [Aa]lready [Ii]n [Uu]se\b",
             r"^\S{1,200}: No module named |error while loading shared libraries",
             r"symbol lookup error|(?:^|: |\) ?)undefined symbol(?::(?: |$)|$)",
@@ -286,6 +306,8 @@ FORMS = (
             r"^Mismatched elements: \d|^[a-z]\w{2,20} (['\"`])[^'\"`\n]{1,200}\1 not found\b",
             r"\b(?:[Nn]ot enough|[Ii]nsufficient) (?:\w{2,20} )?(?:memory|space|room|resources)\b",
             NAN,
+            # what people and programs say of a mismatch, or of something that is missing
+            _mismatch,
             r"\bOP_REQUIRES failed\b|^\|? ?[\w-]{1,60} .{0,60}\| UNAVAILABLE: \S",
             r"\b\w{0,4}[A-Z]{3,12} (?:error|failure)\b",
             r"\b[A-Z]\w{2,12} failure (?:\d|')|\b[A-Z]{3,4} out of memory\b",

@@ -21,6 +21,8 @@ from kbtools.matching.hits import Examination, is_code
 MARKED = ("`", "**", "_*")
 MARKS = "`*_"
 """What a line begins with that was pasted as code or emphasised, and what is taken off it."""
+QUOTING = ("`", '"')
+"""Marks of a quotation."""
 ENDS = frozenset({Weight.AFTERMATH, Weight.DEATH})
 """How processes end: their forms decide before the texts of products."""
 FAILURES = frozenset(Weight) - ENDS
@@ -221,9 +223,12 @@ class LogReader:
 
     def message(self, record: Record) -> str:
         """What a record says, without the name of an exception and the numbers in it."""
-        text = self.text(record)
-        text = text.partition(": ")[2] or text
-        return self.patterns.same.sub("#", text).strip(" .`'\"*_")
+        whole = self.text(record)
+        head, _, text = whole.partition(": ")
+        for mark in QUOTING:
+            if head.count(mark) % 2:  # a sentence goes on behind what it quotes
+                text = text.partition(mark)[0]
+        return self.patterns.same.sub("#", text or whole).strip(" .`'\"*_")
 
     def process(self, index: int) -> str:
         """The process that the prefix of a line names."""

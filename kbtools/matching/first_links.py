@@ -17,6 +17,8 @@ RAISED = ("exception", "assertion", "watchdog", "peer", "wrapper", "aftermath")
 """Kinds of a record that may be an exception."""
 
 
+RAISING = "raise "
+"""Begins the source of a traceback's last frame, which is a record where nothing follows it."""
 SECOND = 1_000_000
 """In microseconds: a message of several lines is printed in less."""
 
@@ -143,7 +145,8 @@ def _is_rest(log: LogReader, earlier: Record, later: Record, stream: Stream) -> 
 def _is_source(log: LogReader, record: Record, cut: int) -> bool:
     """Whether a line that was logged as an error is source of a traceback that is cut off."""
     is_near = cut < record.line <= cut + log.rules.lines_of_traceback
-    return record.kind == "error" and is_near and log.log.depth(record.line) > log.log.depth(cut)
+    is_source = record.kind == "error" and not record.text.startswith(RAISING)
+    return is_source and is_near and log.log.depth(record.line) > log.log.depth(cut)
 
 
 def _is_check(log: LogReader, logged: Record | None, record: Record) -> bool:

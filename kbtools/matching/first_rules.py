@@ -41,6 +41,9 @@ ALARMS = (
         "ot enough ",
         "nsufficient ",
     ),
+    *("only support", "not compatible", "t compatible", "the same", "but got", "but found"),
+    *("but received", "eturned nan", "eturned NaN", "roduced nan", "roduced NaN", "ontains nan"),
+    *("ontains NaN", "ontain nan", "ontain NaN", " did not ", " didn't ", "to avoid "),
 )
 """Texts of lines that may report a failure."""
 LOUD = (
@@ -81,8 +84,8 @@ GUESS = r"\b(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\
 """A line that lists what may have happened."""
 TITLE = (
     r"^(?!\[?(?:[Ff]eat|RFC)|(?:Add|Support|Resolve|Fix|Improve|Allow|Enable)\b)(?:.{0,400}\W)?"
-    r"(?:[Ff]ail(?:s|ing|ures?)|[Uu]nsupported|[Uu]nresolved|[Uu]ndefined|[Ii]llegal|[Ii]nvalid"
-    r"|[Mm]issing|[Mm]ismatch\w{0,4}|[Ii]ncompatib\w{1,6}|[Cc]orrupt\w{0,4}|[Ss]egmentation"
+    r"(?:[Ff]ail(?:s|ing|ures?|ed to)|[Uu]nsupported|[Uu]nresolved|[Uu]ndefined|[Ii]llegal"
+    r"|[Ii]nvalid|[Mm]issing|[Mm]ismatch\w{0,4}|[Ii]ncompatib\w{1,6}|[Cc]orrupt\w{0,4}|[Ss]egmentation"
     r"|[Ss]egfaults?|NaNs?|nans?|OOM|[Dd]eadlocks?|[Tt]imed? ?out|TIMEOUT|[Uu]nable to"
     r"|[Cc]an ?not|[Cc]an['’]t|[Cc]ould ?n(?:ot|['’]t)|[Cc]ompiled without|[Nn]o such"
     r"|[Nn]o module|\w{3,40}(?:Error|Exception)|assert|has no attribute|larger than the maximum"
@@ -134,7 +137,7 @@ PYTEST = r"(?:^|\s)E {2,}$"
 """The prefix of the message of an exception, as pytest prints it."""
 
 STACK = (
-    r"^(?:frame )?\\?#\d{1,4}:? |@ {1,9}0x[0-9a-f]{6}|^[~^ ]{3,}$|^❱? {0,3}\d{1,6} │"
+    r"^(?:frame )?\\?#\d{1,4}:? |(?<!\w )@ {1,9}0x[0-9a-f]{6}|^[~^ ]{3,}$|^❱? {0,3}\d{1,6} │"
     r"|^NoneType: None$"
 )
 """A frame of a C++ stack, the marks below a line of source, and the traceback of no exception."""

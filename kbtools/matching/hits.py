@@ -21,18 +21,22 @@ from kbtools.matching.rules import (
     CODE,
     ERROR,
     EXCEPTION,
+    FENCE,
     FRAME,
     GLUED,
     LINE_BEGIN,
     LINES,
     LOCATION_LINE,
+    MARKS,
     PREFIX,
+    RAISE,
     WARNING,
 )
 
 _error, _warning, _code, _frame, _location_line, _glued = (
     re.compile(text, re.ASCII) for text in (ERROR, WARNING, CODE, FRAME, LOCATION_LINE, GLUED)
 )
+_raise, _marks = (re.compile(text, re.ASCII) for text in (RAISE, MARKS))
 _exception = re.compile(EXCEPTION, re.ASCII | re.MULTILINE)
 
 
@@ -180,15 +184,28 @@ def is_code(log: Log, offset: int) -> bool:
 
     The line below a frame is source, unless it stands further left or reads as an exception: a
     frame of `python -c` shows no source, and a text may have lost its indentation. Where an
-    exception is glued to the end of a line of source, it counts.
+    exception is glued to the end of a line of source, it counts. So does what the last frame of a
+    traceback raises, where its exception is cut off.
     """
     if _glued.search(log.text[log.excerpt_start(offset) : offset]):
         return False
     index = log.line_index(offset)
     above = log.line(index - 1, LINE_BEGIN)
     is_below = _frame.search(above) and log.indent(index) >= log.indent(index - 1)
+    if is_below and _is_last_raise(log, index):
+        return False
     if is_below and not _exception.search(log.line(index, LINE_BEGIN)):
         return True
     if _location_line.search(above) and log.depth(index) > log.depth(index - 1):
         return True
     return bool(_code.search(log.excerpt(offset)))
+
+
+def _is_last_raise(log: Log, index: int) -> bool:
+    """Whether a line below a frame raises what its traceback ends with, and nothing follows it."""
+    if not _raise.search(log.line(index, LINE_BEGIN).strip()):
+        return False
+    below = log.line(index + 1, LINE_BEGIN).strip()
+    if _marks.search(below):
+        below = log.line(index + 2, LINE_BEGIN).strip()
+    return not below or below.startswith(FENCE)

@@ -105,7 +105,7 @@ MENTIONS = (
     # a comment, at the end of a line
     r"(?:^|  |; ?)(?:#+|//+) (?:[^\\\n]|\\[^n]){0,300}\0",
     # a line that a change adds or takes away; an exception group begins with a plus, too
-    r"^\+(?! Exception Group|[-+]).{0,300}\0|^-[^-\s].{0,300}\0",
+    r"^\+(?! Exception Group|[-+]).{0,300}\0|^-(?!:\d{1,7}:)[^-\s].{0,300}\0",
     # a page of documentation that a search lists
     r"^\S{1,200}\.(?:md|rst|html)[:-]\d{1,6}[:-](?!\d+:).{0,300}\0",
     # an indented line of source that a search lists

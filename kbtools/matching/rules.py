@@ -49,13 +49,20 @@ LISTED = (
 )
 """The prefix of a line of a file that a program lists: its name and number, or a mark."""
 CODE = (
-    rf"^{LISTED}(?:raise \w|assert |#(?!\d)|//|/\*|\* |\"\"\"|'''|return |print\(|def |class "
+    rf"^{LISTED}(?:raise \w|assert |#(?!\d)|//|/\*|\"\"\"|'''|return |print\(|def |class "
+    r"|\* (?![`\"*_(]{0,3}[\w.]{0,80}(?:Error|Exception): )"  # but for an item of a list
     r"|import |(?:el)?if |from \w+ import |with pytest\.raises|[A-Z]{2,20}_CHECK|printf\(|except \S"
     r"|[\w.]+\.(?:debug|info|warning|error|exception|critical|warn|check|assert\w*)\()"
 )
 """A line of a program's source, as tracebacks show it, not a line of its output."""
 FRAME = r"^\s*File \".*\", line \d+"
 """A line below it, as far to the right or further, is source."""
+RAISE = r"^raise [\w.]{1,80}\("
+"""Below a frame, the last line of a traceback whose exception is cut off: what it raises."""
+FENCE = "```"
+"""Begins and ends a block of code, in Markdown."""
+MARKS = r"^[~^ ]{2,}$"
+"""The marks below a line of source."""
 LOCATION_LINE = r"^\s*(?:\S+\.py:\d+: in |[\w./<>-]+\.py:\d+:? (?:in )?\w*)"
 """A line below it, further to the right, is source."""
 
@@ -73,6 +80,9 @@ class Rules(msgspec.Struct, frozen=True):
     glued: str = GLUED
     code: str = CODE
     frame: str = FRAME
+    raising: str = RAISE
+    marks: str = MARKS
+    fence: str = FENCE
     place: str = LOCATION_LINE
     line_begin: int = LINE_BEGIN
     prefix: int = PREFIX

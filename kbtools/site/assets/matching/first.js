@@ -26,7 +26,9 @@ export function failures(log, lines) {
   const records = linked(reader);
   if (!records.length) return { first: null, noticed: new Set(), isWorded: false };
   const weight = records.reduce((least, record) => Math.min(least, record.weight), Infinity);
-  const first = earliest(records.filter((record) => record.weight === weight));
+  const best = records.filter((record) => record.weight === weight);
+  const untitled = weight === Weight.TOLD ? best.filter(({ isTitle }) => !isTitle) : best;
+  const first = earliest(untitled.length ? untitled : best);
   const others = records.filter((record) => record !== first);
   const echoes = others.filter((record) => isEcho(record, first, lines));
   const noticed = [...noticedOf(others, first)];

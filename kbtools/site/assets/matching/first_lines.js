@@ -11,6 +11,8 @@ export const Weight = Object.freeze({
   CAUSE: 0, HANDLED: 1, DEATH: 2, LOGGED: 3, WITNESS: 4, WRAPPER: 5, AFTERMATH: 6, TOLD: 7, CUT: 8,
 });
 
+/** Marks of a quotation. */
+const QUOTING = ["`", "\""];
 /** How processes end: their forms decide before the texts of products. */
 const ENDS = [Weight.AFTERMATH, Weight.DEATH];
 const isEnd = (weight) => ENDS.includes(weight);
@@ -149,8 +151,11 @@ export class LogReader {
   message(record) {
     const text = this.text(record);
     const colon = text.indexOf(": ");
-    const message = (colon >= 0 && text.slice(colon + 2)) || text;
-    return message.replace(this.patterns.same, "#").replace(/^[ .`'"*_]+|[ .`'"*_]+$/g, "");
+    const head = colon >= 0 ? text.slice(0, colon) : text;
+    let message = colon >= 0 ? text.slice(colon + 2) : "";
+    for (const mark of QUOTING)
+      if (head.split(mark).length % 2 === 0) message = message.split(mark)[0];
+    return (message || text).replace(this.patterns.same, "#").replace(/^[ .`'"*_]+|[ .`'"*_]+$/g, "");
   }
 
   /** The process that the prefix of a line names. */

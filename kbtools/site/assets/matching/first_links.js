@@ -110,7 +110,8 @@ function isRest(reader, earlier, later, stream) {
 /** Whether a line that was logged as an error is source of a traceback that is cut off. */
 function isSource({ log, rules }, record, cut) {
   const isNear = cut < record.line && record.line <= cut + rules.lines_of_traceback;
-  return record.kind === "error" && isNear && log.depth(record.line) > log.depth(cut);
+  const isSource = record.kind === "error" && !record.text.startsWith("raise ");
+  return isSource && isNear && log.depth(record.line) > log.depth(cut);
 }
 
 /** Whether an assertion of C or C++ notices the error that was logged just above it. */

@@ -21,6 +21,8 @@ export class Patterns {
     this.exception = expression(rules.exception, { lines: true });
     this.glued = expression(rules.glued);
     this.frame = expression(rules.frame);
+    this.raising = expression(rules.raising);
+    this.marks = expression(rules.marks);
     this.locationLine = expression(rules.place);
     this.mentions = new Mentions(rules);
     this.compiled = new Map();
@@ -131,8 +133,20 @@ export class Examination {
     const before = this.log.text.slice(this.log.excerptStart(offset), offset);
     if (this.patterns.glued.test(before)) return false;
     const index = this.log.lineIndex(offset);
+    if (this.isLastRaise(index)) return false;
     if (!this.belowFrame.has(index)) this.belowFrame.set(index, this.isBelowFrame(index));
     return this.belowFrame.get(index) || this.patterns.code.test(this.log.excerpt(offset));
+  }
+
+  /** Whether a line below a frame raises what its traceback ends with, and nothing follows it. */
+  isLastRaise(index) {
+    const { log, patterns } = this;
+    const text = (line) => log.line(line, patterns.rules.line_begin);
+    if (!patterns.raising.test(text(index).trim()) || !patterns.frame.test(text(index - 1)) ||
+        log.indent(index) < log.indent(index - 1)) return false;
+    let below = text(index + 1).trim();
+    if (patterns.marks.test(below)) below = text(index + 2).trim();
+    return !below || below.startsWith(patterns.rules.fence);
   }
 
   isBelowFrame(index) {
