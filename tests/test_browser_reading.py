@@ -28,8 +28,9 @@ FIRST = {
     "权重不变": "KB0099",
     "原地操作改掉了求梯度要用的张量": "KB0048",
     "KB0022": "KB0022",
+    "why is the backward of GatedDeltaNet refused on my colleague's Hopper since Tuesday": "KB0103",
 }
-"""Query → the article that must be the first result."""
+"""Query → the article that must be the first result. Of the last one no page has every word."""
 
 
 def first_result(page: Any) -> str:

@@ -8,6 +8,7 @@ const LONGEST = 12; // results in a list
 const CHARACTERS = 24; // of a Chinese query, searched one by one
 const WORDS = 8; // of a query that the index is asked for: each may be in a file of its own
 const REPORTED = "kb-known kb-known--reported";
+const RARE = 0.3; // of the rarity of a query's words: a page that has so much of it is about them
 const HAN = /\p{Script=Han}/u;
 let loading = null;
 let merging = null;
@@ -101,34 +102,43 @@ function shortened(query) {
 }
 
 /**
- * What Pagefind finds for a query; of a Chinese one also the pages that have most of its characters,
- * each at the beginning of a word of the index.
+ * What Pagefind finds for a query: the pages that have all of its words, and those that have the rarest of
+ * them, each looked up alone, if no signature knows the query; of a Chinese one also those that have most
+ * of its characters, each at the beginning of a word.
  */
-async function pages(pagefind, query) {
+async function pages(pagefind, query, isKnown) {
+  const text = shortened(query);
   const characters = [...new Set(query.match(/\p{Script=Han}/gu) || [])].slice(0, CHARACTERS);
-  const [exact, ...single] = await Promise.all(
-    [shortened(query), ...characters].map((text) => pagefind.search(text)));
+  const rare = isKnown ? [] : [...new Set(text.trim().split(/\s+/))].slice(0, WORDS);
+  const alone = characters.length ? characters : rare;
+  const [exact, ...single] = await Promise.all([text, ...alone].map((word) => pagefind.search(word)));
   const best = new Map(exact.results.slice(0, 2 * LONGEST).map((result) => [result.id, result]));
-  const times = new Map();
-  for (const result of single.flatMap((answer) => answer.results))
-    times.set(result.id, { result, n: (times.get(result.id)?.n || 0) + 1 });
-  [...times.values()].sort((a, b) => b.n - a.n).slice(0, 2 * LONGEST)
+  const rarity = single.map(({ results }) => (results.length ? 1 / Math.sqrt(results.length) : 0));
+  const sum = rarity.reduce((before, value) => before + value, 0) || 1;
+  const shares = new Map();
+  single.forEach(({ results }, i) => results.forEach((result) => {
+    shares.set(result.id, { result, share: (shares.get(result.id)?.share || 0) + rarity[i] / sum });
+  }));
+  const room = characters.length ? 2 * LONGEST : LONGEST - best.size; // each is a file to fetch
+  [...shares.values()].sort((a, b) => b.share - a.share).slice(0, Math.max(0, room))
     .forEach(({ result }) => best.set(result.id, result));
-  const all = await Promise.all([...best.values()].map((result) => result.data()));
-  return all.filter((page) => about(query, page));
+  const share = ({ id }) => shares.get(id)?.share || 0;
+  const all = await Promise.all([...best.values()].map(async (result) => ({ ...await result.data(), share: share(result) })));
+  return all.filter((page) => page.share > RARE || about(query, page));
 }
 
 /** Results for a query, best first: `{path, title, excerpt, marked, recognised, standing}`; `standing` of notices only. */
 export async function find(query) {
-  const pagefind = await engine();
+  const [pagefind, recognised] = await Promise.all([engine(), recognise(query)]);
   if (/[^\x00-\x7f]/.test(query)) await mergeOthers(pagefind);
-  const [own, recognised] = await Promise.all([pages(pagefind, query), recognise(query)]);
-  const all = own.length || recognised.length ? own : await mergeOthers(pagefind).then(() => pages(pagefind, query));
+  const isKnown = recognised.length > 0;
+  const own = await pages(pagefind, query, isKnown);
+  const all = own.length || isKnown ? own : await mergeOthers(pagefind).then(() => pages(pagefind, query, isKnown));
   const root = inLanguage("").pathname;
   const results = new Map();
   for (const page of all) {
     const path = same(page.url);
-    const rank = fit(query, page);
+    const rank = fit(query, page) + 2 * page.share;
     const before = results.get(path);
     const inPageLanguage = new URL(page.url, ROOT).pathname === root + path;
     const result = { path, title: page.meta.title, excerpt: page.excerpt, marked: true, standing: page.meta.standing };
