@@ -76,17 +76,19 @@ function fit(query, page) {
   return (title.includes(phrase) ? 4 : 0) + (isWord(phrase) ? 2 : 0) + (share === 1 ? 1 : share / 2);
 }
 
-/**
- * Whether a page is about a query at all: it has most of its words, at least how they begin. Where
- * nothing has a word, Pagefind looks for ever less of it, down to a letter.
- */
-function about(query, page) {
+/** Of these words the ones that a page has, at least how they begin: where nothing has a word, Pagefind looks for ever less of it, down to a letter. */
+function present(all, page) {
   const text = `${page.meta.title} ${page.content}`.toLowerCase();
-  const all = words(query)
-    .map((word) => word.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "")).filter(Boolean);
-  const present = all.filter((word) =>
-    text.includes(HAN.test(word) ? word : word.slice(0, Math.max(2, word.length * 0.6))));
-  return present.length * 2 >= all.length;
+  return all.filter((word) => text.includes(HAN.test(word) ? word : word.slice(0, Math.max(2, word.length * 0.6))));
+}
+
+/** A word without what stands around it, as quotation marks. */
+const bare = (word) => word.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "");
+
+/** Whether a page is about a query at all: it has most of its words. */
+function about(query, page) {
+  const all = words(query).map(bare).filter(Boolean);
+  return present(all, page).length * 2 >= all.length;
 }
 
 /**
@@ -113,18 +115,20 @@ async function pages(pagefind, query, isKnown) {
   const alone = characters.length ? characters : rare;
   const [exact, ...single] = await Promise.all([text, ...alone].map((word) => pagefind.search(word)));
   const best = new Map(exact.results.slice(0, 2 * LONGEST).map((result) => [result.id, result]));
-  const rarity = single.map(({ results }) => (results.length ? 1 / Math.sqrt(results.length) : 0));
-  const sum = rarity.reduce((before, value) => before + value, 0) || 1;
-  const shares = new Map();
+  const rarity = new Map(alone.map((word, i) =>
+    [bare(word), characters.length ? 1 : 1 / Math.sqrt(single[i].results.length || Infinity)]));
+  const share = (all) => all.reduce((sum, word) => sum + (rarity.get(word) || 0), 0);
+  const scores = new Map();
   single.forEach(({ results }, i) => results.forEach((result) => {
-    shares.set(result.id, { result, share: (shares.get(result.id)?.share || 0) + rarity[i] / sum });
+    scores.set(result.id, { result, score: (scores.get(result.id)?.score || 0) + share([bare(alone[i])]) });
   }));
   const room = characters.length ? 2 * LONGEST : LONGEST - best.size; // each is a file to fetch
-  [...shares.values()].sort((a, b) => b.share - a.share).slice(0, Math.max(0, room))
+  [...scores.values()].sort((a, b) => b.score - a.score).slice(0, Math.max(0, room))
     .forEach(({ result }) => best.set(result.id, result));
-  const share = ({ id }) => shares.get(id)?.share || 0;
-  const all = await Promise.all([...best.values()].map(async (result) => ({ ...await result.data(), share: share(result) })));
-  return all.filter((page) => page.share > RARE || about(query, page));
+  const found = await Promise.all([...best.values()].map((result) => result.data()));
+  const all = characters.length ? [] : [...rarity.keys()];
+  return found.map((page) => ({ ...page, share: share(present(all, page)) / (share(all) || 1) }))
+    .filter((page) => page.share > RARE || about(query, page));
 }
 
 /** Results for a query, best first: `{path, title, excerpt, marked, recognised, standing}`; `standing` of notices only. */
