@@ -8,6 +8,7 @@ const LONGEST = 12; // results in a list
 const CHARACTERS = 24; // of a Chinese query, searched one by one
 const WORDS = 8; // of a query that the index is asked for: each may be in a file of its own
 const REPORTED = "kb-known kb-known--reported";
+const TELLING = 4; // letters of a word that is looked up alone, if two words have so many
 const RARE = 0.3; // of the rarity of a query's words: a page that has so much of it is about them
 const HAN = /\p{Script=Han}/u;
 let loading = null;
@@ -111,7 +112,9 @@ function shortened(query) {
 async function pages(pagefind, query, isKnown) {
   const text = shortened(query);
   const characters = [...new Set(query.match(/\p{Script=Han}/gu) || [])].slice(0, CHARACTERS);
-  const rare = isKnown ? [] : [...new Set(text.trim().split(/\s+/))].slice(0, WORDS);
+  const every = isKnown ? [] : [...new Set(text.trim().split(/\s+/))].slice(0, WORDS);
+  const long = every.filter((word) => word.length >= TELLING);
+  const rare = long.length > 1 ? long : every;
   const alone = characters.length ? characters : rare;
   const [exact, ...single] = await Promise.all([text, ...alone].map((word) => pagefind.search(word)));
   const best = new Map(exact.results.slice(0, 2 * LONGEST).map((result) => [result.id, result]));
@@ -120,7 +123,10 @@ async function pages(pagefind, query, isKnown) {
   const share = (all) => all.reduce((sum, word) => sum + (rarity.get(word) || 0), 0);
   const scores = new Map();
   single.forEach(({ results }, i) => results.forEach((result) => {
-    scores.set(result.id, { result, score: (scores.get(result.id)?.score || 0) + share([bare(alone[i])]) });
+    const own = share([bare(alone[i])]);
+    const before = scores.get(result.id) || { score: 0, rarest: 0 };
+    const best = own > before.rarest ? { result, rarest: own } : before; // its excerpt shows that word
+    scores.set(result.id, { ...best, score: before.score + own });
   }));
   const room = characters.length ? 2 * LONGEST : LONGEST - best.size; // each is a file to fetch
   [...scores.values()].sort((a, b) => b.score - a.score).slice(0, Math.max(0, room))
