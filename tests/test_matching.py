@@ -247,7 +247,7 @@ def test_the_first_error_counts() -> None:
     "text",
     [
         'raise TileError("Error: the tile is too large (512)")',
-        "# Error: the tile is too large (512)",
+        "size = 512\n# Error: the tile is too large (512)\nrun(size)",  # alone it is a title
         '  File "x.py", line 3, in f\n    check(x, "Error: the tile is too large (512)")',
         "with pytest.raises(TileError, match='Error: the tile is too large (512)'):",
         "the tile is too large",
