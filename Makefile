@@ -42,7 +42,7 @@ lint: $(VENV)/.quick ## ruff and mypy
 	mypy
 	mypy $(addprefix -m ,$(ALONE))
 
-quick: $(VENV)/.quick ## the tests of a minute: no torch, no Ray, no browser, no building
+quick: $(VENV)/.quick ## the tests of two minutes: no torch, no Ray, no browser, no building
 	pytest -q -n 2 --dist worksteal -m "not slow" tests
 
 check: $(VENV)/.kb ## every rule, every article
