@@ -30,7 +30,7 @@ test: $(VENV)/.test lint ## set up, lint, type-check, run every test
 	pytest -q -n 2 --dist worksteal -m slow tests
 	pytest -q --codeblocks README.md CONTRIBUTING.md docs
 
-coverage: $(VENV)/.test ## what every test covers, the slow ones too: half an hour
+coverage: $(VENV)/.test ## what every test covers, the slow ones, too: about 20 minutes
 	coverage erase
 	coverage run -m pytest -q -n 2 --dist worksteal tests
 	coverage combine -q

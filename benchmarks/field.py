@@ -80,22 +80,22 @@ def written_again(text: str) -> str:
         place = "" if kind == "reported" else where(rows)
         lines.append("| " + " | ".join([*cells, place, fixed]) + " |")
         kinds.append((kind, fixed != "no"))
-    told = [
+    sentences = [
         f"- of the first {first}: {kind.count('itself')} are shown by the thing itself,"
         f" {kind.count('stand-in')} by a stand-in, {kind.count('reported')} by no run;"
         f" the first fix of {sum(fixed for _, fixed in kinds[:first])} ran with what people run"
         for first in (40, 60)
         for kind in [[name for name, _ in kinds[:first]]]
     ]
-    counted = f"{COUNTED}{datetime.date.today()}:\n\n" + "\n".join(told) + "\n"
+    counted = f"{COUNTED}{datetime.date.today()}:\n\n" + "\n".join(sentences) + "\n"
     return "\n".join(lines).rstrip("\n") + "\n" + counted
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sixty failures, and the page that answers each.")
     parser.add_argument("--write", action="store_true", help="write docs/field.md")
-    asked = parser.parse_args()
-    made = written_again(PAGE.read_text("utf-8"))
-    if asked.write:
-        PAGE.write_text(made, "utf-8")
-    sys.stdout.write(made.partition(COUNTED)[2])
+    arguments = parser.parse_args()
+    page = written_again(PAGE.read_text("utf-8"))
+    if arguments.write:
+        PAGE.write_text(page, "utf-8")
+    sys.stdout.write(page.partition(COUNTED)[2])

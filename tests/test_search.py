@@ -78,6 +78,8 @@ def test_a_word_begins_where_a_word_begins() -> None:
     assert ids(documents, "oom") == []
     assert ids(documents, "compil") == ["A"]
     assert ids(documents, "INDUCTOR") == ["B"]
+    [hit] = search.search([document("A", title="oom", symptom="no room")], "oom")
+    assert hit.parts == ("title",)
 
 
 def test_the_ending_of_a_word() -> None:

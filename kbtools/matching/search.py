@@ -174,10 +174,7 @@ def search(documents: Sequence[Document], text: str) -> tuple[Hit, ...]:
 
 def _occurrences(word: str, documents: Sequence[Document]) -> dict[int, int]:
     """Number of a document → how often it has the word, by the weights of its parts."""
-    stem = _stem(word)
-    start = r"(?<![0-9a-z])" if re.match("[0-9a-z]", stem) else ""
-    # `oom` is not in `room`, and `compil` is in `compiler`
-    pattern = re.compile(start + re.escape(stem))
+    stem, pattern = _stem(word), _pattern(word)
     counts = {}
     for number, document in enumerate(documents):
         # most texts do not have it, and a plain search says so in a tenth of a pattern's time
@@ -189,6 +186,13 @@ def _occurrences(word: str, documents: Sequence[Document]) -> dict[int, int]:
         if count:
             counts[number] = count
     return counts
+
+
+def _pattern(word: str) -> re.Pattern[str]:
+    """Matches where a word begins: `oom` is not in `room`, and `compil` is in `compiler`."""
+    stem = _stem(word)
+    start = r"(?<![0-9a-z])" if re.match("[0-9a-z]", stem) else ""
+    return re.compile(start + re.escape(stem))
 
 
 def _stem(word: str) -> str:
@@ -208,7 +212,7 @@ def _rarity(having: int, documents: int) -> float:
 def _hit(document: Document, words: Iterable[str]) -> Hit:
     """`words`: those of the search that the document has."""
     words = tuple(words)
-    stems = [_stem(word) for word in words]
+    patterns = [_pattern(word) for word in words]
     return Hit(
         id=document.id,
         title=document.title,
@@ -216,7 +220,9 @@ def _hit(document: Document, words: Iterable[str]) -> Hit:
         language=document.language,
         words=words,
         parts=tuple(
-            part for part in WEIGHTS if any(stem in document.parts.get(part, "") for stem in stems)
+            part
+            for part in WEIGHTS
+            if any(pattern.search(document.parts.get(part, "")) for pattern in patterns)
         ),
         reported=document.reported,
     )

@@ -125,15 +125,15 @@ async function pages(pagefind, query, isKnown) {
   single.forEach(({ results }, i) => results.forEach((result) => {
     const own = share([bare(alone[i])]);
     const before = scores.get(result.id) || { score: 0, rarest: 0 };
-    const best = own > before.rarest ? { result, rarest: own } : before; // its excerpt shows that word
-    scores.set(result.id, { ...best, score: before.score + own });
+    const rarer = own > before.rarest ? { result, rarest: own } : before; // its excerpt shows that word
+    scores.set(result.id, { ...rarer, score: before.score + own });
   }));
   const room = characters.length ? 2 * LONGEST : LONGEST - best.size; // each is a file to fetch
   [...scores.values()].sort((a, b) => b.score - a.score).slice(0, Math.max(0, room))
     .forEach(({ result }) => best.set(result.id, result));
-  const found = await Promise.all([...best.values()].map((result) => result.data()));
+  const candidates = await Promise.all([...best.values()].map((result) => result.data()));
   const all = characters.length ? [] : [...rarity.keys()];
-  return found.map((page) => ({ ...page, share: share(present(all, page)) / (share(all) || 1) }))
+  return candidates.map((page) => ({ ...page, share: share(present(all, page)) / (share(all) || 1) }))
     .filter((page) => page.share > RARE || about(query, page));
 }
 
