@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from chromium import Reader
+from chromium import PAINTED, Reader
 
 
 def test_a_traceback(reader: Reader) -> None:
@@ -70,6 +70,21 @@ def test_what_failed_first(reader: Reader) -> None:
     )
     assert selected == log.split("\n")[0]
     assert page.locator(".kb-none").count() == 1
+
+
+def test_a_text_is_answered_once(reader: Reader) -> None:
+    """A second press of the button leaves the answer where it is; a changed text is answered anew."""
+    page = reader.open("paste/")
+    page.fill("#kb-log", "RuntimeError: expected 4 tensors, got 41")
+    page.click(".kb-go")
+    page.wait_for_selector(".kb-first")
+    page.evaluate("document.querySelector('.kb-first').dataset.seen = 'yes'")
+    page.click(".kb-go")
+    page.evaluate(PAINTED)
+    assert page.locator(".kb-first[data-seen]").count() == 1
+    page.fill("#kb-log", "RuntimeError: expected 5 tensors, got 41")
+    page.click(".kb-go")
+    page.wait_for_selector(".kb-first:not([data-seen])")
 
 
 def test_the_text_of_what_failed_first(reader: Reader) -> None:

@@ -28,11 +28,13 @@ export function mount(form) {
   };
 
   let pasted = null; // a text that is too long for the field, or that the field would change
+  let asked = null; // the text whose answer is shown or on its way: it is not answered twice
 
   const answer = async () => {
     const text = pasted || area.value;
     const value = area.value;
-    if (!text.trim()) return;
+    if (!text.trim() || text === asked) return;
+    asked = text;
     show("kb-dim", words.working);
     try {
       const { count, diagnose, noise } = await matcher();
@@ -55,6 +57,7 @@ export function mount(form) {
         ...others,
         ...(versionTexts.length ? [make("p", { class: "kb-dim" }, `${words.versions}: ${versionTexts.join(", ")}`)] : []));
     } catch (error) {
+      asked = null;
       if (area.value === value) show("kb-none", error.name === TOO_LONG ? words["too-long"] : words.failed);
     }
   };
@@ -73,7 +76,7 @@ export function mount(form) {
     }
     setTimeout(answer, 0);
   });
-  area.addEventListener("input", () => { pasted = null; });
+  area.addEventListener("input", () => { pasted = asked = null; });
   if (example)
     example.addEventListener("click", () => {
       area.value = example.dataset.example;
