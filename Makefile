@@ -42,8 +42,8 @@ lint: $(VENV)/.quick ## ruff and mypy
 	mypy
 	mypy $(addprefix -m ,$(ALONE))
 
-quick: $(VENV)/.quick ## the tests of two minutes: no torch, no Ray, no browser, no building
-	pytest -q -n 2 --dist worksteal -m "not slow" tests
+quick: $(VENV)/.quick ## the tests of one minute: no torch, no Ray, no browser, no building
+	pytest -q -n 2 --dist worksteal -m "not slow and not long" tests
 
 check: $(VENV)/.kb ## every rule, every article
 	kbtools check

@@ -48,14 +48,25 @@ SLOW = frozenset(
         "workflows",
     )
 )
-"""Files whose tests take more than six seconds together, or need torch, Ray or a browser."""
+"""Files whose tests need torch, Ray or a browser, or start many programs: nothing is traced."""
+
+LONG = frozenset(
+    f"test_{name}.py"
+    for name in (
+        *("cached", "command_line", "commands", "first", "notebook", "quick", "releases"),
+        *("search", "site_machine", "tables", "wordings_classes"),
+    )
+)
+"""Other files whose tests take more than five seconds together (`--slowest-files` prints them)."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the slow tests, which `make quick` leaves out."""
+    """Marks the slow and the long tests, which `make quick` leaves out."""
     for item in items:
         if item.path.name in SLOW:
             item.add_marker(pytest.mark.slow)
+        if item.path.name in LONG:
+            item.add_marker(pytest.mark.long)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -73,7 +73,7 @@ def test_what_failed_first(reader: Reader) -> None:
 
 
 def test_a_text_is_answered_once(reader: Reader) -> None:
-    """A second press of the button leaves the answer where it is; a changed text is answered anew."""
+    """A second press of the button leaves the answer where it is, a changed text does not."""
     page = reader.open("paste/")
     page.fill("#kb-log", "RuntimeError: expected 4 tensors, got 41")
     page.click(".kb-go")

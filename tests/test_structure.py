@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import socket
@@ -67,6 +68,7 @@ def name_of(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
 
 
+@functools.cache
 def tree(file: Path) -> ast.Module:
     """The syntax tree of a file."""
     return ast.parse(file.read_text("utf-8"))
