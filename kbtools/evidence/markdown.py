@@ -16,6 +16,7 @@ from kbtools.articles.needs import in_words
 from kbtools.articles.receipt_grammar import Kind
 from kbtools.articles.receipts import address_of, name_of, receipts_in
 from kbtools.config import Config
+from kbtools.evidence.scope import scope_of
 from kbtools.evidence.state import Observation, state_from, where
 
 
@@ -52,13 +53,14 @@ def article_markdown(
     lines = [f"# {article.id}: {_line(text.title)}", "", f"**{_line(text.summary)}**", ""]
     if matter.retired:
         lines += [f"Retired since {matter.retired.since}: {_line(matter.retired.reason)}", ""]
-    lines += [f"- {name}: {value}" for name, value in _facts(article, observations).items()]
+    headline = config.toolchain.headline
+    facts = _facts(article, observations, headline)
+    lines += [f"- {name}: {value}" for name, value in facts.items()]
     if site := config.knowledge_base.url:
         lines.append(f"- Page: {links.url(article.id, site, text.language)}")
     lines += ["", text.body.strip(), "", "## Evidence", ""]
     lines += ["| snippet | verdict | toolchain | day |", "| --- | --- | --- | --- |"]
     groups = [[observation] for observation in observations] if every_row else _alike(observations)
-    headline = config.toolchain.headline
     lines += [_row(group, headline) for group in groups] or ["| | not run | | |"]
     lines += _receipts(article, text.body, config.knowledge_base.url)
     if matter.upstream:
@@ -83,7 +85,9 @@ def _receipts(article: Article, body: str, site: str) -> list[str]:
     return lines
 
 
-def _facts(article: Article, observations: Sequence[Observation]) -> dict[str, str]:
+def _facts(
+    article: Article, observations: Sequence[Observation], headline: Sequence[str]
+) -> dict[str, str]:
     state, matter = state_from(article, observations), article.matter
     ranges = [
         " and ".join(f"{name} {versions}" for name, versions in alternative.items())
@@ -95,9 +99,28 @@ def _facts(article: Article, observations: Sequence[Observation]) -> dict[str, s
         f"{state.not_run} snippets not run since they were edited",
         **({"Needs, to be run": needs} if needs else {}),
         "Affected": _line(" or ".join(ranges)) or "every toolchain",
+        **_scope(article, observations, headline),
         "Components": ", ".join(matter.components),
         "Stage": matter.stage,
         "Severity": matter.severity,
+    }
+
+
+def _scope(
+    article: Article, observations: Sequence[Observation], headline: Sequence[str]
+) -> dict[str, str]:
+    """What a sentence speaks of that names no release and no GPU."""
+    scope = scope_of(article, observations, headline)
+    if scope is None:
+        return {}
+    ranges = [
+        f"{name} {versions[0]}" + (f" to {versions[-1]}" if len(versions) > 1 else "")
+        for name, versions in scope.versions.items()
+    ]
+    machines = [*(scope.gpus or ("no GPU",)), *scope.platforms]
+    return {
+        "Was run with": f"{', '.join(ranges)}; {', '.join(machines)}. "
+        "A sentence that names no release and no GPU speaks of these."
     }
 
 

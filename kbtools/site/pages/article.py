@@ -141,6 +141,7 @@ def fold(frame: Frame, view: ArticleView, cells: tuple[Cell, ...]) -> str:
         strip=marks_of_versions,
         tried=tried.sentence(frame, view, cells) if measured > FEW else "",
         own=bool(view.observations) and not measured,
+        scope=tried.scope(frame, view),
         strip_names=", ".join(names_of(view)),
         confusable=[by_id[name] for name in matter.confusable if name in by_id],
         you=you(frame, view),

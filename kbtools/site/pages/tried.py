@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from packaging.version import InvalidVersion, Version
-
-from kbtools.articles.needs import PROGRAM
 from kbtools.evidence.board import CONTRADICTED, FAILS, WORKS, Cell
+from kbtools.evidence.scope import names_for, scope_of, versions_of
 from kbtools.site.model import ArticleView
 from kbtools.site.pages.frame import Frame
-from kbtools.toolchains.model import MACHINE, Toolchain
 
 
 def sentence(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> str:
@@ -32,7 +29,9 @@ def sentence(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> str:
     marks = {mark for _, mark in measured}
     if len(marks) != 1 or CONTRADICTED in marks:
         return ""
-    versions = versions_of([toolchain for toolchain, _ in measured], names_for(frame, view))
+    versions = versions_of(
+        [toolchain for toolchain, _ in measured], names_for(view.article, frame.model.headline)
+    )
     key = "article.same-fails" if FAILS in marks else "article.same-works"
     if sum(map(len, versions.values())) == 1:
         key += "-once"
@@ -40,28 +39,20 @@ def sentence(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> str:
     return frame.words(key, range=frame.words("site.comma").join(ranges))
 
 
-def names_for(frame: Frame, view: ArticleView) -> list[str]:
-    """The distributions whose versions tell what was tried.
+def scope(frame: Frame, view: ArticleView) -> str:
+    """What a sentence speaks of that names no release and no GPU; empty where nothing was run.
 
-    Those that the article claims something about come first.
+    As in "A sentence that names no release and no GPU speaks of what was run: torch 2.10.0 to
+    2.13.0 (4 versions); NVIDIA H100 80GB HBM3; linux-x86_64."
     """
-    claimed = (name for alternative in view.article.matter.affected for name in alternative)
-    names = dict.fromkeys((*claimed, *view.article.matter.needs, *frame.model.headline))
-    return [name for name in names if name not in MACHINE and not name.startswith(PROGRAM)]
-
-
-def versions_of(toolchains: Sequence[Toolchain], names: Sequence[str]) -> dict[str, list[str]]:
-    """Name → the versions of it, from old to new, without their local parts.
-
-    A toolchain counts for the first of the names that it has, or for its Python.
-    """
-    versions: dict[str, set[str]] = {}
-    for toolchain in toolchains:
-        name = next((name for name in names if toolchain.version(name)), "")
-        version = toolchain.version(name) if name else toolchain.python
-        versions.setdefault(name or "Python", set()).add(str(version).partition("+")[0])
-    order = [name for name in (*names, "Python") if name in versions]
-    return {name: sorted(versions[name], key=_comparable) for name in order}
+    of_article = scope_of(view.article, view.observations, frame.model.headline)
+    if of_article is None:
+        return ""
+    comma = frame.words("site.comma")
+    ranges = [range_of(frame, name, of_name) for name, of_name in of_article.versions.items()]
+    gpus = of_article.gpus or (frame.words("article.scope-no-gpu"),)
+    machines = comma.join((*gpus, *of_article.platforms))
+    return frame.words("article.scope", range=comma.join(ranges), machines=machines)
 
 
 def range_of(frame: Frame, name: str, versions: Sequence[str]) -> str:
@@ -76,10 +67,3 @@ def range_of(frame: Frame, name: str, versions: Sequence[str]) -> str:
         return f"{name} {versions[0]}"
     values = {"name": name, "first": versions[0], "last": versions[-1], "n": len(versions)}
     return frame.words("article.range", **values)
-
-
-def _comparable(version: str) -> Version:
-    try:
-        return Version(version)
-    except InvalidVersion:
-        return Version("0")
