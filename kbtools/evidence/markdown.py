@@ -117,10 +117,11 @@ def _scope(
         f"{name} {versions[0]}" + (f" to {versions[-1]}" if len(versions) > 1 else "")
         for name, versions in scope.versions.items()
     ]
-    machines = [*(scope.gpus or ("no GPU",)), *scope.platforms]
+    of_gpus = () if scope.gpus is None else scope.gpus or ("no GPU",)
+    unnamed = "no release" if scope.gpus is None else "no release and no GPU"
     return {
-        "Was run with": f"{', '.join(ranges)}; {', '.join(machines)}. "
-        "A sentence that names no release and no GPU speaks of these."
+        "Was run with": f"{', '.join(ranges)}; {', '.join((*of_gpus, *scope.platforms))}. "
+        f"A sentence that names {unnamed} speaks of these."
     }
 
 

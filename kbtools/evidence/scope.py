@@ -18,8 +18,8 @@ class Scope(msgspec.Struct, frozen=True):
 
     versions: dict[str, tuple[str, ...]]
     """Distribution, `nvcc` or `Python` → its versions, from old to new."""
-    gpus: tuple[str, ...]
-    """Names of the GPUs that its snippets used; empty if they used none."""
+    gpus: tuple[str, ...] | None
+    """Names of the GPUs that its snippets used; None in a knowledge base that is not about GPUs."""
     platforms: tuple[str, ...]
     """As in `linux-x86_64`."""
 
@@ -45,10 +45,11 @@ def scope_of(
     nvcc = {o.row.toolchain.cuda for o in observed if _compiles(o.snippet)} - {None}
     versions |= {"nvcc": tuple(sorted(map(str, nvcc), key=_comparable))} if nvcc else {}
     with_gpu = (o.row.toolchain for o in observed if o.snippet.gpus)
+    gpus = tuple(sorted({gpu.name for toolchain in with_gpu for gpu in toolchain.gpus[:1]}))
     return Scope(
         versions=versions
         or {key: tuple(text) for key, text in versions_of(toolchains, []).items()},
-        gpus=tuple(sorted({gpu.name for toolchain in with_gpu for gpu in toolchain.gpus[:1]})),
+        gpus=gpus if "gpus" in headline else None,
         platforms=tuple(sorted({toolchain.platform for toolchain in toolchains} - {""})),
     )
 

@@ -50,9 +50,11 @@ def scope(frame: Frame, view: ArticleView) -> str:
         return ""
     comma = frame.words("site.comma")
     ranges = [range_of(frame, name, of_name) for name, of_name in of_article.versions.items()]
-    gpus = of_article.gpus or (frame.words("article.scope-no-gpu"),)
-    machines = comma.join((*gpus, *of_article.platforms))
-    return frame.words("article.scope", range=comma.join(ranges), machines=machines)
+    key, gpus = "article.scope", of_article.gpus
+    if gpus is not None:
+        key, gpus = "article.scope-gpu", gpus or (frame.words("article.scope-no-gpu"),)
+    machines = comma.join((*(gpus or ()), *of_article.platforms))
+    return frame.words(key, range=comma.join(ranges), machines=machines)
 
 
 def range_of(frame: Frame, name: str, versions: Sequence[str]) -> str:
