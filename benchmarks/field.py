@@ -33,6 +33,8 @@ DISTRIBUTIONS = {
     "NVSHMEM": ("nvidia-nvshmem-cu13",),
     "CuTe DSL": ("nvidia-cutlass-dsl",),
     "FlashInfer": ("flashinfer-python",),
+    "vLLM": ("vllm",),
+    "TensorFlow": ("tensorflow-cpu",),
 }
 """Where the name of a library is not that of its distribution."""
 

@@ -9,7 +9,7 @@ import ahocorasick_rs
 import re2
 
 from kbtools.articles.model import Article, Problem, Role, Signature
-from kbtools.articles.signatures import recognises
+from kbtools.articles.signatures import pattern, recognises
 from kbtools.checks.model import Base, fatal
 
 
@@ -101,9 +101,16 @@ def _claimants(articles: Iterable[Article]) -> Callable[[str], tuple[Article, ..
     return claimants
 
 
+def _counts(signature: Signature, text: str) -> bool:
+    """Whether the `unless` of a signature lets it count in a text, as in `diagnose`."""
+    return signature.unless is None or pattern(signature.unless).search(text) is None
+
+
 def _claims(signatures: Iterable[Signature], text: str, *, if_invalid: bool) -> bool:
     """Whether one of the signatures is found in a text; `if_invalid` where one is not RE2."""
     try:
-        return any(recognises(signature, text) for signature in signatures)
+        return any(
+            recognises(signature, text) and _counts(signature, text) for signature in signatures
+        )
     except re2.error:
         return if_invalid  # KB201 reports it
