@@ -35,6 +35,7 @@ DISTRIBUTIONS = {
     "FlashInfer": ("flashinfer-python",),
     "vLLM": ("vllm",),
     "TensorFlow": ("tensorflow-cpu",),
+    "sgl-kernel": ("sglang-kernel", "sgl-kernel"),
 }
 """Where the name of a library is not that of its distribution."""
 
