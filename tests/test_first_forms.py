@@ -147,6 +147,23 @@ MATCHER = Matcher(load(Path(__file__).parent.parent))
         ("# Inference fails\n\nERROR 01-02 10:00:00 a.py:1] disk\n", 3),
         ("# Inference fails\n\nValueError: disk\n", 3),
         ("# Worker exited unexpectedly\n\n`Worker (pid(s) 25) exited unexpectedly`\n", 3),
+        ("# Cuda error in func 'f' at line 161 : unknown error.\n\nIt died twice.\n", 1),
+        ('# It is slow\n\nIt gives error "0xc000001d"\n', 3),
+        ("# A profile\n\n### Error Message Output\n\nUnknown task type is decoded from tag\n", 5),
+        ("# In 2.6, we changed the default value of `a` from `False` to `True`.\n\nHi\n", 1),
+        ("# For debugging consider passing A_BLOCKING=1.\n\nHi\n", 1),
+        # a sentence that names the error says more than a title that does not
+        ("# Training failed on two GPUs\n\nI get RuntimeError: disk 7 is full after a step.\n", 3),
+        ("# Training fails\n\nIt always ends with CUDA error: out of memory for me.\n", 3),
+        ("# It failed on a card\n\nThis crashes with PassManager::run failed at the end.\n", 3),
+        # a title that is an exception is not repeated by a sentence about it
+        (
+            "# A.B.CudaException: 'unknown error'\n\nHi\n\n"
+            '@b The message "no JIT" may mean a kernel, and the "unknown error" a driver.\n',
+            1,
+        ),
+        # a heading of a block of code, the prompt of a shell
+        ("# A link\n\nERROR:\n```\n(base) a@b:~/c$ python d.py\nCUDA linking Failed!\n", 6),
     ],
 )
 def test_forms_of_programs(log: str, line: int) -> None:
@@ -165,6 +182,8 @@ def test_forms_of_programs(log: str, line: int) -> None:
         "epoch: 1 loss: 0.3 nan_count: 0\n",
         "3 passed, 0 failed in 2 s\n",
         "Nan is a name, loss is 0.3\n",
+        "Unexpected keys: 780\n",
+        "root@a:/b# grep error: c.log\n",
     ],
 )
 def test_what_is_no_failure(log: str) -> None:

@@ -59,7 +59,9 @@ class Form(msgspec.Struct, frozen=True):
 
 
 _exit_signals = (
-    r"(?:-(?:4|7|8|9|11)|132|135|136|137|139|-1073741819|-1073740791|3221225477|0xC0000005)(?!\d)"
+    # of Windows: those that begin with 0xC0, as a number of either sign, too
+    r"(?:-(?:4|7|8|9|11)|132|135|136|137|139|-10737[34]\d{4}|32212[23]\d{4}"
+    r"|0x[cC]0[0-9a-fA-F]{6})(?![\dA-Fa-f])"
 )
 _error_word = r"(?:fatal |internal |internal compiler |catastrophic )?error\b"
 _workers = (
@@ -301,7 +303,7 @@ FORMS = (
             # the messages of Python's exceptions, and of CUDA's, without a name
             _messages,
             _cuda,
-            r"^\W?Error [a-z]{2,20}ing\b",
+            r"^\W?Error [a-z]{2,20}ing\b|^[A-Z][\w ]{2,60} Failed[.!]{0,3}$",
             r"^size mismatch for \S|\.{3} ?\[?(?:[Ff]ailed|FAILED)\b",
             r"^Mismatched elements: \d|^[a-z]\w{2,20} (['\"`])[^'\"`\n]{1,200}\1 not found\b",
             r"\b(?:[Nn]ot enough|[Ii]nsufficient) (?:\w{2,20} )?(?:memory|space|room|resources)\b",
@@ -313,7 +315,13 @@ FORMS = (
             r"\b[A-Z]\w{2,12} failure (?:\d|')|\b[A-Z]{3,4} out of memory\b",
             r"\b[A-Z]{3,12}_STATUS_(?!SUCCESS)[A-Z_]{4}|\b[A-Z]{4}_ERROR_[A-Z_]{4}",
             r"^Error occurred when executing [^\n:]{1,80}:$",  # ComfyUI: the message stands below
-            r"^[Ee]rror in [\w.:]{1,80}(?:\(\))?: \S|\b\w{3,60}\(\) failed\b",
+            r"^(?:[A-Z]\w{1,20} )?[Ee]rror (?:in|at|on|from|during|while) "
+            r"[^\n:]{1,120}(?:::[^\n:]{1,80})? ?: \S|\b\w{3,60}\(\) failed\b",
+            # a code of Windows, alone
+            r"\b(?:[Ee]rror|[Ee]xception|[Cc]rash\w{0,4})\b[^\n]{0,30}\b0x[cC]0[0-9a-fA-F]{6}\b",
+            # what a program did not know, or did not expect
+            r"^(?:Unknown|Unrecogni[sz]ed|Unexpected|Invalid|Illegal|Undefined|Malformed|Duplicate)"
+            r" (?!keys?\b)[a-z][\w-]{1,30}\b",
             r"\b[A-Z]\w{2,60}::\w{2,60} failed\b",
             r"\b[Rr]aise[sd]? (?:an? )?[A-Z]\w{1,60}(?:Error|Exception) [\"'“]",
             # what the driver's initialisation says, and NCCL's only level above INFO

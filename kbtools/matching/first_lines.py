@@ -171,6 +171,7 @@ class Patterns:
         self.exception = _compiled(rules.exception)
         self.prose = _compiled(rules.prose)
         self.guess = _compiled(rules.guess)
+        self.named = _compiled(rules.named)
         self.closing = _compiled(rules.closing)
         self.crash = _compiled(rules.crash)
         self.aborts = _compiled(rules.aborts)
@@ -213,6 +214,11 @@ class LogReader:
             return line.strip(MARKS).strip()
         return line
 
+    def is_fence(self, index: int) -> bool:
+        """Whether a block of code begins or ends on a line."""
+        fence = self.rules.fence
+        return self.log.line(index, len(fence)) == fence
+
     def text(self, record: Record) -> str:
         """The text of a record, with the next line where its own ends before the message."""
         if not record.text.endswith(":"):
@@ -242,6 +248,8 @@ class LogReader:
         """
         line, prefix = self.line(index), self.log.prefix(index)
         is_statement = self.patterns.statement.search(prefix) is not None
+        if is_statement and not line and self.is_fence(index + 1):
+            return None  # the heading of a block of code
         text = f"{prefix.strip()} {line}".strip() if is_statement else line
         reading = self.lines.reading(text, prefix)
         if reading is None and self._is_title(index):

@@ -44,6 +44,7 @@ ALARMS = (
     *("only support", "not compatible", "t compatible", "the same", "but got", "but found"),
     *("but received", "eturned nan", "eturned NaN", "roduced nan", "roduced NaN", "ontains nan"),
     *("ontains NaN", "ontain nan", "ontain NaN", " did not ", " didn't ", "to avoid "),
+    *("Unknown ", "Unrecogni", "Unexpected ", "Invalid ", "Malformed ", "Duplicate ", " Failed"),
 )
 """Texts of lines that may report a failure."""
 LOUD = (
@@ -70,7 +71,8 @@ CLOSING = (
 middle of it."""
 
 PROSE = (
-    r"^(?:I|We|My|Our|You|When|While|After|If|This|These|There|It|Hi|Hello|Hey|Dear|Thanks?|Unclear"
+    r"^(?:@[\w-]{1,40}[,:]? )?(?:I|We|My|Our|You|When|While|After|If|This|These|There|It|Hi|Hello"
+    r"|Hey|Dear|Thanks?|Unclear"
     r"|Describe|Why|How|What|Is|Has|Have|Do|Does|Did|Can|Anyone|Please|Same|Also|So|But|Then|Here|The"
     r"|A|An|In|On|For|As|At|By|To|With|Now|However|Although|Since|Unfortunately|Every|Some|Even"
     r"|Maybe|Just|Getting|Got|Trying|Running|Later|Finally|First|Next|Again|Once)[ ,'’!]"
@@ -80,6 +82,8 @@ PROSE = (
     r"[\[`\"']{0,2}(?:[\w.]{1,80}(?:Error|Exception)|[A-Z_]{8,40}): )"
 )
 """A sentence, not a line of a log."""
+NAMED = r"(?:Error|Exception): \S|\b[A-Z]\w{2,60}::\w{2,60} failed\b|\b[A-Z]{3,5} error: \S"
+"""A sentence that names the failure as a program printed it."""
 GUESS = r"\b(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\b"
 """A line that lists what may have happened."""
 TITLE = (
@@ -93,7 +97,9 @@ TITLE = (
     r"|[Nn]ot (?:an? \w{2,20}|found|supported|implemented|available|defined|compiled|detected"
     r"|recogni[sz]ed|installed|enabled|compatible|iterable|callable|allowed|permitted"
     r"|initiali[sz]ed|divisible)|failed|requires?|must (?:be|have|match|not)"
-    r"|should (?:be|have) the same)\b|^.{0,400}(?:不支持|不兼容|不匹配|不可用|不能用"
+    r"|should (?:be|have) the same|changed the default|no longer (?:supported|available|works?)"
+    r"|(?:[Cc]onsider|[Pp]lease) (?:pass|us|sett?|install|upgrad|updat|report|check|mak)\w{0,4}"
+    r"|asynchronously reported)\b|^.{0,400}(?:不支持|不兼容|不匹配|不可用|不能用"
     r"|不足|报错|失败|无法|找不到|崩溃|卡死|卡住|溢出|エラー|できない"
     r"|できません|失敗|ошибк|не удалось|[Ff]ehler|fehlgeschlagen|[Ee]rreur)"
 )
@@ -139,6 +145,9 @@ PYTEST = r"(?:^|\s)E {2,}$"
 STACK = (
     r"^(?:frame )?\\?#\d{1,4}:? |(?<!\w )@ {1,9}0x[0-9a-f]{6}|^[~^ ]{3,}$|^❱? {0,3}\d{1,6} │"
     r"|^NoneType: None$"
+    # the prompt of a shell
+    r"|^(?:\([\w.-]{1,40}\) )?\[?[\w.*-]{1,60}@[\w.*-]{1,60}[: ][^\s$#]{0,200}\]?[$#] "
+    r"|^PS [A-Z]:\\[^>]{0,200}> "
 )
 """A frame of a C++ stack, the marks below a line of source, and the traceback of no exception."""
 GOES_ON = (
@@ -221,6 +230,7 @@ class FirstRules(msgspec.Struct, frozen=True):
     aborts: str = ABORTS
     prose: str = PROSE
     guess: str = GUESS
+    named: str = NAMED
     title: str = TITLE
     heading: str = HEADING
     field: str = FIELD

@@ -50,7 +50,7 @@ class Surroundings:
     def _is_paragraph(self, line: int) -> bool:
         """Whether what stands below a line is no part of its text."""
         reader = self._reader
-        if reader.line(line + 1).startswith(reader.rules.fence):
+        if reader.is_fence(line + 1):
             return True
         below = reader.line(line + 2)
         is_linked = reader.patterns.direct.search(below) or reader.patterns.handling.search(below)
@@ -83,11 +83,14 @@ def with_told(records: Sequence[Record], around: Surroundings, reader: LogReader
     """The records of a log, where those that a person wrote weigh least.
 
     That holds for a line that the log below repeats, and for a title above a log with a failure of
-    its own, or above a report if it is one, too. A title alone is the best that a passage has.
+    its own, or above a report if it is one, too, or above a sentence that names the error, if the
+    title does not. A title alone is the best that a passage has.
     """
     of_log = [record for record in records if not around.is_apart(record.line)]
     best = min((record.weight for record in of_log), default=Weight.TOLD)
     candidates = reader.rules.most_told
+    named = reader.patterns.named
+    is_named = any(each.weight is Weight.TOLD and named.search(each.text) for each in of_log)
     weighed = []
     for record in records:
         is_apart = around.is_apart(record.line)
@@ -95,7 +98,8 @@ def with_told(records: Sequence[Record], around: Surroundings, reader: LogReader
             candidates -= 1
             is_title = around.is_title(record.line)
             is_below = best <= max(record.weight, Weight.LOGGED)
-            is_told = (is_title and is_below) or _is_repeated(
+            is_vague = is_named and record.weight > Weight.CAUSE and not named.search(record.text)
+            is_told = (is_title and (is_below or is_vague)) or _is_repeated(
                 record,
                 (each for each in of_log if is_apart or not around.is_outside(each.line)),
                 reader,
@@ -111,7 +115,13 @@ def _is_repeated(record: Record, of_log: Iterable[Record], reader: LogReader) ->
     text = reader.message(record)
     if not text:
         return False
-    below = (later for later in of_log if later.line > record.line)
+    # an exception is not repeated by a sentence about it
+    is_exception = record.weight is Weight.CAUSE
+    below = (
+        later
+        for later in of_log
+        if later.line > record.line and not (is_exception and later.weight is Weight.TOLD)
+    )
     least = reader.rules.least_repeated
     return any(
         text in message or (len(message) >= least and message in text)

@@ -17,7 +17,7 @@ const QUOTING = ["`", "\""];
 const ENDS = [Weight.AFTERMATH, Weight.DEATH];
 const isEnd = (weight) => ENDS.includes(weight);
 const COMPILED = [
-  "exception", "prose", "guess", "closing", "loud", "level", "statement", "warns", "informs", "warning", "pytest",
+  "exception", "prose", "guess", "named", "closing", "loud", "level", "statement", "warns", "informs", "warning", "pytest",
   "goes_on", "header", "frame", "destructor", "direct", "handling", "lookup", "quoting", "quotes",
   "time", "heading", "field", "title", "despite", "crash", "aborts",
 ];
@@ -139,6 +139,12 @@ export class LogReader {
     return /^(?:`|\*\*(?!\*)|_\*)/.test(line) ? strip(line.replace(/^[`*_]+|[`*_]+$/g, "")) : line;
   }
 
+  /** Whether a block of code begins or ends on a line. */
+  isFence(index) {
+    const { fence } = this.rules;
+    return this.log.line(index, fence.length) === fence;
+  }
+
   /** The text of a record, with the next line where its own ends before the message. */
   text({ line, text }) {
     if (!text.endsWith(":")) return text;
@@ -169,6 +175,8 @@ export class LogReader {
     const line = this.line(index);
     const prefix = log.prefix(index);
     const isStatement = patterns.statement.test(prefix);
+    // the heading of a block of code
+    if (isStatement && !line && this.isFence(index + 1)) return null;
     const text = isStatement ? strip(`${strip(prefix)} ${line}`) : line;
     let reading = lines.reading(text, prefix);
     // whatever level the program gave it

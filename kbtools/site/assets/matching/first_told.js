@@ -36,7 +36,7 @@ export class Surroundings {
   /** Whether what stands below a line is no part of its text. */
   isParagraph(line) {
     const { reader } = this;
-    if (reader.line(line + 1).startsWith(reader.rules.fence)) return true;
+    if (reader.isFence(line + 1)) return true;
     const below = reader.line(line + 2);
     const isLinked = reader.patterns.direct.test(below) || reader.patterns.handling.test(below);
     return !reader.line(line + 1) && !isLinked;
@@ -79,13 +79,16 @@ export function withTold(records, around, reader) {
   const ofLog = records.filter(({ line }) => !around.isApart(line));
   const best = ofLog.length ? Math.min(...ofLog.map(({ weight }) => weight)) : Weight.TOLD;
   let candidates = reader.rules.most_told;
+  const { named } = reader.patterns;
+  const isNamed = ofLog.some(({ weight, text }) => weight === Weight.TOLD && named.test(text));
   return records.map((record) => {
     const isApart = around.isApart(record.line);
     if (!candidates || !(isApart || around.isOutside(record.line))) return record;
     candidates--;
     const isTitle = around.isTitle(record.line);
     const isBelow = best <= Math.max(record.weight, Weight.LOGGED);
-    const isTold = (isTitle && isBelow) || isRepeated(
+    const isVague = isNamed && record.weight > Weight.CAUSE && !named.test(record.text);
+    const isTold = (isTitle && (isBelow || isVague)) || isRepeated(
       record, ofLog.filter(({ line }) => isApart || !around.isOutside(line)), reader);
     return { ...record, weight: isTold ? Weight.TOLD : record.weight, isTitle };
   });
@@ -97,6 +100,8 @@ function isRepeated(record, ofLog, reader) {
   if (!text) return false;
   return ofLog.some((other) => {
     if (other.line <= record.line) return false;
+    // an exception is not repeated by a sentence about it
+    if (record.weight === Weight.CAUSE && other.weight === Weight.TOLD) return false;
     const message = reader.message(other);
     return message.includes(text) ||
       (message.length >= reader.rules.least_repeated && text.includes(message));
