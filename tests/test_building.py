@@ -62,6 +62,35 @@ def test_steps(shop: Shop) -> None:
     assert shop.packages() == {"tiny": "1.0", "needs": "1.0"}
 
 
+def test_variables_of_the_installation(shop: Shop) -> None:
+    """They are set while `packages` are built, and the wheel so built is not in uv's cache."""
+    shop.wheel("part")
+    wheel = shop.wheels / "part-1.0-py3-none-any.whl"
+    wheel = wheel.rename(shop.base.root / wheel.name)
+    backend = f"""
+        import os, shutil
+
+        def build_wheel(folder, config_settings=None, metadata_directory=None):
+            if os.environ.get("WITHOUT_KERNELS") != "TRUE":
+                raise SystemExit("its kernels cannot be built here")
+            shutil.copy({str(wheel)!r}, folder)
+            return {wheel.name!r}
+    """
+    project = '[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n'
+    files = {"pyproject.toml": project, "b.py": textwrap.dedent(backend)}
+    source_archive(shop.wheels / "part-1.0.tar.gz", files)
+    shop.declare("one", "part", before=["tiny==1.0"], environment={"WITHOUT_KERNELS": "TRUE"})
+    shop.declare("two", "part")
+    synced = shop.run("sync", "one", **shop.offline)
+    assert synced.code == 0, synced.err
+    assert shop.packages() == {"tiny": "1.0", "part": "1.0"}
+    refused = shop.run("sync", "two", **shop.offline)
+    assert refused.code != 0
+    assert "Failed to build `part==1.0`" in refused.err
+    shop.declare("three", "tiny", before=["part"], environment={"WITHOUT_KERNELS": "TRUE"})
+    assert shop.run("sync", "three", **shop.offline).code != 0
+
+
 def test_path(shop: Shop) -> None:
     """`path` prints the interpreter, which `--toolchain` finds under the name, too."""
     shop.declare("one", "tiny==1.0")

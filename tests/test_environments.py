@@ -111,6 +111,33 @@ def test_a_changed_declaration_makes_stale(base: Config) -> None:
     assert environments.state_of(base, "x", declared.read_declarations(base)["x"]) == "stale"
 
 
+def test_variables_make_another_environment(base: Config) -> None:
+    """The variables of the installation are a part of what was built, whatever their order."""
+    plain = Declaration("3.11", packages=("numpy",))
+    first = Declaration("3.11", packages=("numpy",), environment={"A": "1", "B": "2"})
+    second = Declaration("3.11", packages=("numpy",), environment={"B": "2", "A": "1"})
+    assert first.recipe == second.recipe != plain.recipe
+    pretend(base, "x", plain.recipe)
+    declare(base, '[x]\npython = "3.11"\npackages = ["numpy"]\nenvironment = {A = "1"}\n')
+    assert "was built from another declaration" in refusal(base)
+
+
+def test_variables_that_are_refused(base: Config) -> None:
+    """A toolchain sets no variable that decides which programs run or where files go."""
+    names = ("PATH", "PYTHONPATH", "UV_CACHE_DIR", "LD_PRELOAD", "tmpdir", "A=B", "")
+    table = ", ".join(f'"{name}" = "x"' for name in names)
+    declare(base, f'[x]\npython = "3.11"\nenvironment = {{{table}, MAX_JOBS = "1"}}\n')
+    problems = [line.partition(" ")[2] for line in refusal(base).splitlines()]
+    assert problems == [
+        *(f"x.environment: a toolchain must not set `{name}`" for name in names[:5]),
+        *(f"x.environment: `{name}` is not the name of a variable" for name in names[5:]),
+    ]
+    declare(base, '[x]\npython = "3.11"\nenvironment = {MAX_JOBS = 1}\n')
+    assert "x: Expected `str`, got `int` - at `environment[...]`" in refusal(base)
+    declare(base, '[x]\npython = "3.11"\nenvironment = {MAX_JOBS = "\\u0000"}\n')
+    assert "the value of `MAX_JOBS` has a NUL character" in refusal(base)
+
+
 def test_a_python_that_was_removed(base: Config) -> None:
     """An environment whose base interpreter was removed is broken, and says so."""
     pretend(base, "x", Declaration("3.11").recipe, python=str(base.root / "gone"))

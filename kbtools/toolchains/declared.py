@@ -16,6 +16,11 @@ from kbtools.config import Config, KbtoolsError
 FILE = "toolchains.toml"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NOT_ITS_OWN = re.compile(r"PATH|HOME|TMPDIR|VIRTUAL_ENV|(CONDA|LD|PIP|PYTHON|UV|XDG)_?[A-Z_]*")
+"""Variables that a toolchain must not set: they decide which programs run, and where files go."""
+TABLES = ("links", "environment")
+"""Keys whose values are tables."""
 LAYOUT = 1
 """Increase it when environments are built in another way: those that exist then become stale."""
 
@@ -35,6 +40,8 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     """Requirements to install first, as for a source archive that is built without isolation."""
     options: tuple[str, ...] = ()
     """Options of the installer for `packages`, not for `before`, as in `--no-deps`."""
+    environment: dict[str, str] = {}
+    """Variables of the installer → value, for `packages`, not for `before`, nor for snippets."""
     constraints: tuple[str, ...] = ()
     """Bounds on the dependencies of these requirements."""
     path: tuple[str, ...] = ()
@@ -56,7 +63,10 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     def recipe(self) -> str:
         """A digest that is equal for two declarations that build the same environment."""
         steps = (self.python, self.before, self.packages, self.options, self.constraints)
-        text = json.dumps([LAYOUT, steps, self.path, sorted(self.links.items())])
+        parts = [LAYOUT, steps, self.path, sorted(self.links.items())]
+        if self.environment:  # left out if empty: so digests from before this key still hold
+            parts.append(sorted(self.environment.items()))
+        text = json.dumps(parts)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
@@ -155,7 +165,7 @@ def problems_in_table(name: str, table: object) -> Iterator[str]:
         yield f"`{name}` is not a table; a toolchain begins with: [{name}]"
         return
     for key, value in table.items():
-        if isinstance(value, dict) and key != "links":
+        if isinstance(value, dict) and key not in TABLES:
             yield f'[{name}.{key}]: put a name with a dot in quotes: ["{name}.{key}"]'
             return
     fields = set(Declaration.__struct_encode_fields__)
@@ -176,6 +186,18 @@ def problems_in_table(name: str, table: object) -> Iterator[str]:
     for path in (*declaration.path, *declaration.links):
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
             yield f"{name}: `{path}` is not below the folder of the installed packages"
+    yield from problems_in_environment(name, declaration.environment)
+
+
+def problems_in_environment(name: str, variables: dict[str, str]) -> Iterator[str]:
+    """The problems of the `environment` of a table, each as a message."""
+    for variable, value in variables.items():
+        if not VARIABLE.fullmatch(variable):
+            yield f"{name}.environment: `{variable}` is not the name of a variable"
+        elif NOT_ITS_OWN.fullmatch(variable.upper()):
+            yield f"{name}.environment: a toolchain must not set `{variable}`"
+        elif "\0" in value:
+            yield f"{name}.environment: the value of `{variable}` has a NUL character"
 
 
 def line_of(name: str, text: str) -> int:

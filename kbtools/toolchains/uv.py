@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +32,11 @@ NOT_INHERITED = (
     *("UV_OVERRIDE", "UV_BUILD_CONSTRAINT", "UV_SYSTEM_PYTHON", "UV_BREAK_SYSTEM_PACKAGES"),
 )
 """Variables that would send packages elsewhere. All others count: mirrors, proxies, caches."""
+UNCACHED = ("--no-cache",)
+"""For `packages` of a toolchain with an `environment`. uv's cache does not know variables: a wheel
+that was built without kernels would be installed wherever else the same release is asked for, and
+one that was built with them would be installed here. `--refresh-package` helps here alone, since
+what was built still gets into the cache. `before` is installed from the cache, as elsewhere."""
 
 
 class BuildFailed(Exception):
@@ -84,12 +89,18 @@ class Uv(msgspec.Struct, frozen=True):
         command = [self.program, "pip", "install", "--python", str(folder / "bin" / "python")]
         command.append("--compile-bytecode")  # snippets cannot write it
         bounded = ("--constraint", str(bounds)) if declaration.constraints else ()
-        steps = ((declaration.before, ()), (declaration.packages, declaration.options))
-        for requirements, options in steps:
+        uncached = UNCACHED if declaration.environment else ()
+        own = (*declaration.options, *uncached)
+        steps = (
+            (declaration.before, (), None),
+            (declaration.packages, own, declaration.environment),
+        )
+        for requirements, options, variables in steps:
             if requirements:
                 offline = self.settings.no_index and "--no-index" not in options
                 sources = ("--no-index",) if offline else ()  # not every uv reads UV_NO_INDEX
-                process.run([*command, *sources, *options, *bounded, "--", *requirements])
+                install = [*command, *sources, *options, *bounded, "--", *requirements]
+                process.run(install, variables)
         shutil.rmtree(temporary)
 
 
@@ -148,15 +159,19 @@ class InstallerProcess:
         self.folder, self.report, self.lock, self.variables = folder, report, lock, variables
         self._size, self._next = 0, 0.0
 
-    def run(self, command: Sequence[str]) -> None:
+    def run(self, command: Sequence[str], more: Mapping[str, str] | None = None) -> None:
         """Runs a command to its end; whatever interrupts us ends it and its children, too.
+
+        Args:
+            command: the program and its arguments.
+            more: variables to be set for this command alone.
 
         Raises:
             BuildFailed: it failed.
             DiskFull: it failed for want of room.
         """
         environment = {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
-        environment |= self.variables
+        environment |= self.variables | dict(more or {})
         if (self.folder / "tmp").is_dir():
             environment["TMPDIR"] = str(self.folder / "tmp")
         process = subprocess.Popen(
