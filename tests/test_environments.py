@@ -126,7 +126,7 @@ def test_variables_that_are_refused(base: Config) -> None:
     """A toolchain sets no variable that decides which programs run or where files go."""
     names = ("PATH", "PYTHONPATH", "UV_CACHE_DIR", "LD_PRELOAD", "tmpdir", "A=B", "")
     table = ", ".join(f'"{name}" = "x"' for name in names)
-    declare(base, f'[x]\npython = "3.11"\nenvironment = {{{table}, MAX_JOBS = "1"}}\n')
+    declare(base, f'[x]\npython = "3.11"\nenvironment = {{{table}, LDFLAGS = "-s"}}\n')
     problems = [line.partition(" ")[2] for line in refusal(base).splitlines()]
     assert problems == [
         *(f"x.environment: a toolchain must not set `{name}`" for name in names[:5]),

@@ -17,7 +17,7 @@ FILE = "toolchains.toml"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-NOT_ITS_OWN = re.compile(r"PATH|HOME|TMPDIR|VIRTUAL_ENV|(CONDA|LD|PIP|PYTHON|UV|XDG)_?[A-Z_]*")
+NOT_ITS_OWN = re.compile(r"PATH|HOME|TMPDIR|VIRTUAL_ENV|PYTHON\w*|(CONDA|LD|PIP|UV|XDG)_\w+")
 """Variables that a toolchain must not set: they decide which programs run, and where files go."""
 TABLES = ("links", "environment")
 """Keys whose values are tables."""
