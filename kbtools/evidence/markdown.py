@@ -120,8 +120,8 @@ def _scope(
     of_gpus = () if scope.gpus is None else scope.gpus or ("no GPU",)
     unnamed = "no release" if scope.gpus is None else "no release and no GPU"
     return {
-        "Was run with": f"{', '.join(ranges)}; {', '.join((*of_gpus, *scope.platforms))}. "
-        f"A sentence that names {unnamed} speaks of these."
+        "Was run with": _line(f"{', '.join(ranges)}; {', '.join((*of_gpus, *scope.platforms))}. ")
+        + f" A sentence that names {unnamed} speaks of these."
     }
 
 

@@ -15,7 +15,7 @@ from kbtools.toolchains.model import MACHINE
 
 LINES, CHARACTERS = 16, 4000
 """How far around its literal a signature's regex may reach."""
-MAX_OCCURRENCES = 12
+MAX_OCCURRENCES = 8
 """Examine at most this many occurrences of a literal: the first half and the last half."""
 TELLING = 20
 """Characters of a literal that is evidence enough without a regex."""

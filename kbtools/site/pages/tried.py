@@ -8,6 +8,7 @@ from kbtools.evidence.board import CONTRADICTED, FAILS, WORKS, Cell
 from kbtools.evidence.scope import names_for, scope_of, versions_of
 from kbtools.site.model import ArticleView
 from kbtools.site.pages.frame import Frame
+from kbtools.site.rendering import LONG, cut
 
 
 def sentence(frame: Frame, view: ArticleView, cells: Sequence[Cell]) -> str:
@@ -54,7 +55,7 @@ def scope(frame: Frame, view: ArticleView) -> str:
     if gpus is not None:
         key, gpus = "article.scope-gpu", gpus or (frame.words("article.scope-no-gpu"),)
     machines = comma.join((*(gpus or ()), *of_article.platforms))
-    return frame.words(key, range=comma.join(ranges), machines=machines)
+    return cut(frame.words(key, range=comma.join(ranges), machines=machines), LONG)
 
 
 def range_of(frame: Frame, name: str, versions: Sequence[str]) -> str:
