@@ -1,4 +1,4 @@
-"""What happened on every version tried, as one sentence: for a failure that no version decides."""
+"""What an article was tried on: what happened on every version, and how far its words go."""
 
 from __future__ import annotations
 
